@@ -1,0 +1,48 @@
+import { z } from 'zod'
+
+const modelRefSchema = z.strictObject({ provider: z.string().min(1), model: z.string().min(1) })
+export type ModelRef = z.infer<typeof modelRefSchema>
+
+/** What the log's header keeps: every setting decided, no default left to a later release. Tokens unless the name says otherwise. */
+export const resolvedPolicySchema = z.strictObject({
+  auto: z.boolean(),
+  /** Window of the session's model; null when nobody knows it. */
+  contextWindow: z.int().positive().nullable(),
+  /** `max_tokens` of a turn's request. */
+  replyMaxTokens: z.int().positive(),
+  /** Pressure when context + pending input reaches this; null turns pressure off (window unknown and no `thresholdTokens`, or `auto` false). */
+  pressureTokens: z.int().positive().nullable(),
+  /** Tail kept at pressure. 0 keeps only what the model has not yet seen. */
+  retainTokens: z.int().nonnegative(),
+  /** Intake limit of one tool result. */
+  toolResultMaxTokens: z.int().positive(),
+  summarizer: z.union([modelRefSchema, z.literal('deterministic')]),
+  summaryFallback: z.enum(['overflow', 'always', 'never']),
+  summaryMaxTokens: z.int().positive(),
+  compactionRetries: z.int().nonnegative(),
+  maxOverflowRetries: z.int().nonnegative(),
+  /** Code points. */
+  prune: z
+    .strictObject({ thresholdChars: z.int().positive(), headChars: z.int().nonnegative(), tailChars: z.int().nonnegative() })
+    .nullable(),
+  micro: z
+    .strictObject({
+      keepLast: z.int().nonnegative(),
+      preserve: z.array(z.string()),
+      minReclaimTokens: z.int().nonnegative(),
+    })
+    .nullable(),
+  compactTool: z.boolean(),
+  checkpointTokens: z.int().positive(),
+  userTextTokens: z.int().nonnegative(),
+  pins: z.strictObject({ texts: z.array(z.string()), tools: z.array(z.string()) }),
+  minGainRatio: z.number().min(0).max(1),
+  breaker: z.strictObject({ maxIneffectivePasses: z.int().positive(), skipSteps: z.array(z.int()), holdMs: z.int().positive() }),
+  /** Folder of the JSONL archive, or null. */
+  archive: z.string().nullable(),
+  /** First line of a checkpoint; empty means the standard frame alone. */
+  framePrefix: z.string(),
+  /** Idle time after which the workflow completes; null never. */
+  idleTimeoutMs: z.int().positive().nullable(),
+})
+export type ResolvedPolicy = z.infer<typeof resolvedPolicySchema>

@@ -1,0 +1,36 @@
+/**
+ * Limits at the door (DESIGN, store rule 8). Each is enforced with a typed error that carries both numbers.
+ * Sizes in bytes are of UTF-8.
+ */
+export const LIMITS = {
+  /** Text of one prompt. */
+  promptTextBytes: 1024 * 1024,
+  /** All base64 data of one prompt's images and documents, decoded. */
+  promptMediaBytes: 20 * 1024 * 1024,
+  /** A prompt or request that travels inline through Temporal, for clients without a store. */
+  inlineBytes: 256 * 1024,
+  /** Kept output of one tool call; what is beyond is counted, not kept. */
+  toolOutputBytes: 16 * 1024 * 1024,
+  /** Tool calls of one step that run; the others get an error result. */
+  callsPerStep: 128,
+  /** Tool activities of one step at the same time. */
+  parallelCalls: 16,
+  /** Prompts that wait in one session's inbox. */
+  waitingPrompts: 100,
+  /** Characters of a focus. */
+  focusChars: 800,
+  /** Messages (signals and updates) after which a run continues as new. */
+  messagesPerRun: 1000,
+  /** History events after which a run continues as new, below the server's own suggestion at 4,096. */
+  eventsPerRun: 4000,
+  /** Compaction records that the workflow keeps for its query. */
+  historyRecords: 20,
+  /** JSON bytes of the state carried by continue-as-new. */
+  carriedBytes: 16 * 1024,
+} as const
+
+/** Session ids: also the workflow id of an `agentSession`, so that a child's id stays below 255. */
+export const SESSION_ID_PATTERN = /^[A-Za-z0-9._-]{1,64}$/
+
+/** Ids from callers and models that may stand in an event key as they are; others stand as their hash. */
+export const KEY_PART_PATTERN = /^[A-Za-z0-9_-]{1,64}$/

@@ -1,0 +1,52 @@
+import type { ContentBlock, Message } from '../session/content.ts'
+import type { ToolDefinition, Usage } from '../session/events.ts'
+
+/** One request to a model. `messages` begin and end with `user` and satisfy the Anthropic API's rules. */
+export interface ModelRequest {
+  readonly provider: string
+  readonly model: string
+  readonly system: string
+  readonly tools: readonly ToolDefinition[]
+  readonly messages: readonly Message[]
+  readonly maxTokens: number
+  readonly sampling: Readonly<Record<string, unknown>>
+  /** What the reply is for; a client may use it for logs and cache marks, a scripted one to choose its answer. */
+  readonly purpose: 'turn' | 'summary'
+  /** Index of the reply in the session (number of `assistant/message` events in the log); for `summary` the index of the call in its attempt. */
+  readonly index: number
+  readonly sessionId: string
+}
+
+export interface ModelReply {
+  readonly content: readonly ContentBlock[]
+  /** The Anthropic vocabulary: `end_turn`, `tool_use`, `max_tokens`, `stop_sequence`, `pause_turn`, `refusal`, … */
+  readonly stopReason: string
+  /** Null when the provider reported none. */
+  readonly usage: Usage | null
+  readonly model?: string
+}
+
+export interface ModelDelta {
+  readonly text: string
+}
+
+export interface ModelCallContext {
+  /** Aborts when the activity is cancelled; the call must end within a second. */
+  readonly signal: AbortSignal
+  onDelta?(delta: ModelDelta): void
+}
+
+/** A provider. Must not retry by itself: Temporal is the only layer that retries. */
+export interface ModelClient {
+  /** Null where the provider does not say. @throws SessionError `UnknownModel` */
+  capacity(model: string): Promise<{ readonly contextWindow: number | null; readonly maxOutputTokens: number | null }>
+  /** @throws ContextOverflowError when the provider says that the request is too long. */
+  generate(request: ModelRequest, context: ModelCallContext): Promise<ModelReply>
+  /** True tokens per token of our counter before anything was learned; default 1.2. */
+  readonly firstUsageRatio?: (model: string) => number
+}
+
+/** The provider refused the request because it does not fit the window. */
+export class ContextOverflowError extends Error {
+  override readonly name = 'ContextOverflowError'
+}

@@ -1,0 +1,69 @@
+import type { ContentBlock, Message } from '../session/content.ts'
+import type { RefusalReason, Usage } from '../session/events.ts'
+import type { ModelReply, ModelRequest } from './model.ts'
+
+/** Calls of one attempt that were paid and stored: looked up before paying, stored right after. A crash resumes after the last one. */
+export interface PaidCalls {
+  /**
+   * Returns the stored complete response of call `index`, or makes the call, stores the response (complete or not) and returns it.
+   * An error after tokens were used is stored as lost and thrown on.
+   */
+  call(
+    index: number,
+    call: {
+      readonly purpose: 'chunk' | 'merge' | 'summary' | 'retry'
+      readonly request: ModelRequest
+      /** The gate: why the response is not accepted, or null. It decides what is written beside the call. */
+      readonly judge: (reply: ModelReply) => RefusalReason | null
+    },
+  ): Promise<{ readonly reply: ModelReply; readonly accepted: boolean; readonly refusedBecause?: RefusalReason; readonly fromStore: boolean }>
+}
+
+export interface SummarizeInput {
+  /** The messages of the span, valid by themselves. */
+  readonly span: readonly Message[]
+  /** The spans of the chunks when it does not fit in one call; one entry otherwise. */
+  readonly chunks: readonly (readonly Message[])[]
+  /** The last model request of the session: same system, tools and messages, so that the provider's cache hits. */
+  readonly request: ModelRequest
+  /** Seq of the last event to cover, for the instruction. */
+  readonly lastSeq: number
+  readonly focus?: string
+  /** `max_tokens` of a call. */
+  readonly maxTokens: number
+  /** Tokens the summary may have: asked for, and refused above. */
+  readonly askTokens: number
+  readonly limitTokens: number
+  /** Tokens of the span: the summary must be smaller. */
+  readonly spanTokens: number
+  readonly countTokens: (text: string) => number
+}
+
+export interface Summary {
+  readonly summary: readonly ContentBlock[]
+  readonly rawOutput?: readonly ContentBlock[]
+  readonly llmStreamCall?: true
+  readonly provider: string
+  readonly model: string
+  readonly maxTokens?: number
+  readonly usage?: Usage
+}
+
+/** Makes the model's part of a checkpoint. @throws SummaryFailed when nothing acceptable came. */
+export interface Summarizer {
+  summarize(
+    input: SummarizeInput,
+    context: { readonly signal: AbortSignal; readonly paid: PaidCalls },
+  ): Promise<Summary | null>
+}
+
+/** The gate accepted no summary. `overflow`: the summary's own request does not fit. */
+export class SummaryFailed extends Error {
+  override readonly name = 'SummaryFailed'
+  readonly reason: RefusalReason | 'overflow' | 'failed'
+
+  constructor(reason: RefusalReason | 'overflow' | 'failed', message: string) {
+    super(message)
+    this.reason = reason
+  }
+}

@@ -1,0 +1,402 @@
+import { z } from 'zod'
+import { COMPACTION_ERROR_CODES } from './errors.ts'
+import { LIMITS, SESSION_ID_PATTERN } from './limits.ts'
+import { contentSchema } from './session/content.ts'
+import {
+  attemptErrorSchema,
+  compactionCauseSchema,
+  messageSourceSchema,
+  turnEndReasonSchema,
+  usageSchema,
+} from './session/events.ts'
+
+/**
+ * The wire: names, inputs and results of workflows, activities, signals, updates and queries, one zod schema each,
+ * used on both sides. Every input is one object with a version `v`; a field may be added, a meaning never changed.
+ * Loaded by the workflow sandbox: imports nothing but zod and pure code.
+ */
+
+export const WORKFLOWS = { session: 'agentSession', compaction: 'sessionCompaction' } as const
+
+export const SIGNALS = {
+  prompt: 'prompt',
+  requestCompaction: 'requestCompaction',
+  cancelTurn: 'cancelTurn',
+  cancelCompaction: 'cancelCompaction',
+  close: 'close',
+} as const
+export const UPDATES = { submitPrompt: 'submitPrompt', submitCompaction: 'submitCompaction' } as const
+export const QUERIES = {
+  sessionState: 'sessionState',
+  compactionHistory: 'compactionHistory',
+  contextReading: 'contextReading',
+} as const
+
+export const DEFAULT_TASK_QUEUE = 'durable-compaction'
+
+// Parts
+
+export const sessionIdSchema = z
+  .string()
+  .regex(SESSION_ID_PATTERN, 'a session id has 1 to 64 characters of A-Z a-z 0-9 . _ -')
+export const requestIdSchema = z.string().min(1).max(256)
+
+/** What every session activity returns. `held`: above the limit, and the breaker holds. `overhead`: system and tools alone are above it. */
+export const readingSchema = z.strictObject({
+  /** Seq of the next event. The newest reading is the one with the highest. */
+  headSeq: z.int().nonnegative(),
+  generation: z.int().nonnegative(),
+  /** Context of the next request in the provider's tokens, estimated. */
+  tokens: z.int().nonnegative(),
+  /** Pressure limit; null: pressure is off. */
+  limit: z.int().positive().nullable(),
+  pressure: z.enum(['none', 'over', 'held', 'overhead']),
+})
+export type Reading = z.infer<typeof readingSchema>
+
+export const taskQueuesSchema = z.strictObject({ models: z.string().min(1).optional(), tools: z.string().min(1).optional() })
+export type TaskQueues = z.infer<typeof taskQueuesSchema>
+
+export const whenBusySchema = z.enum(['refuse', 'wait'])
+export type WhenBusy = z.infer<typeof whenBusySchema>
+
+export const spanSchema = z.strictObject({ start: z.int().nonnegative(), end: z.int().nonnegative() })
+export type Span = z.infer<typeof spanSchema>
+
+/** Every field optional, so that a person can signal `{"focus": "…"}` from the Temporal UI. */
+export const compactionRequestSchema = z.strictObject({
+  requestId: requestIdSchema.optional(),
+  focus: z.string().max(LIMITS.focusChars).optional(),
+  /** Seqs of two surface nodes, inclusive, in surface order. */
+  span: spanSchema.optional(),
+  whenBusy: whenBusySchema.optional(),
+})
+export type CompactionRequest = z.infer<typeof compactionRequestSchema>
+
+export const deliverySchema = z.enum(['next-turn', 'next-step', 'no-wake'])
+
+/** `content` only from clients without a store (≤ 256 KiB); otherwise the body waits in the inbox under the id. */
+export const promptMessageSchema = z.strictObject({
+  requestId: requestIdSchema.optional(),
+  content: z.union([z.string(), contentSchema]).optional(),
+  delivery: deliverySchema.optional(),
+})
+export type PromptMessage = z.infer<typeof promptMessageSchema>
+
+export const cancelTurnSchema = z.strictObject({
+  turn: z.int().positive().optional(),
+  requestId: requestIdSchema.optional(),
+  reason: z.string().max(1000).optional(),
+})
+export type CancelTurn = z.infer<typeof cancelTurnSchema>
+
+export const cancelCompactionSchema = z.strictObject({ requestId: requestIdSchema, reason: z.string().max(1000).optional() })
+export type CancelCompaction = z.infer<typeof cancelCompactionSchema>
+
+export const closeSchema = z.strictObject({ requestId: requestIdSchema.optional(), reason: z.string().max(1000).optional() })
+export type CloseRequest = z.infer<typeof closeSchema>
+
+/** Answer of an update, within one workflow task. `known`: it waits or runs already. */
+export const receiptSchema = z.strictObject({
+  requestId: requestIdSchema,
+  status: z.enum(['queued', 'joined', 'busy', 'known']),
+  /** True when the body is in the store; false when it travelled inline and the next activity stores it. */
+  stored: z.boolean(),
+})
+export type Receipt = z.infer<typeof receiptSchema>
+
+// Outcome of a compaction
+
+export const paidSchema = z.strictObject({
+  /** Calls paid in this run of the attempt, and those taken from the store instead of being paid again. */
+  calls: z.int().nonnegative(),
+  reused: z.int().nonnegative(),
+  usage: usageSchema,
+})
+export type Paid = z.infer<typeof paidSchema>
+
+export const compactionOutcomeSchema = z.strictObject({
+  v: z.literal(1),
+  compactionId: z.string(),
+  outcome: z.enum(['compacted', 'pruned', 'nothing', 'failed']),
+  /** For `nothing`: below-threshold, empty, only-tail, only-checkpoint, busy, refused, …; for `compacted`: `deterministic` when no model wrote the summary. */
+  reason: z.string().optional(),
+  reading: readingSchema,
+  tokensBefore: z.int().nonnegative(),
+  tokensAfter: z.int().nonnegative(),
+  startSeq: z.int().optional(),
+  summarySeq: z.int().optional(),
+  checkpointSeq: z.int().optional(),
+  endSeq: z.int().optional(),
+  paid: paidSchema,
+  error: attemptErrorSchema.optional(),
+})
+export type CompactionOutcome = z.infer<typeof compactionOutcomeSchema>
+
+/** One line of `compactionHistory`: the outcome, who asked, and when. */
+export const compactionRecordSchema = z.strictObject({
+  compactionId: z.string(),
+  cause: compactionCauseSchema,
+  turn: z.int().positive().nullable(),
+  focus: z.string().optional(),
+  outcome: z.enum(['running', 'compacted', 'pruned', 'nothing', 'failed']),
+  reason: z.string().optional(),
+  tokensBefore: z.int().optional(),
+  tokensAfter: z.int().optional(),
+  startSeq: z.int().optional(),
+  summarySeq: z.int().optional(),
+  endSeq: z.int().optional(),
+  paidCalls: z.int().optional(),
+  errorCode: z.enum(COMPACTION_ERROR_CODES).optional(),
+  errorMessage: z.string().optional(),
+  /** Workflow time in milliseconds since the epoch. */
+  startedAt: z.number(),
+  endedAt: z.number().optional(),
+})
+export type CompactionRecord = z.infer<typeof compactionRecordSchema>
+
+// Workflows
+
+/** What `start` asks for. Policy is the caller's raw policy; it is resolved and checked in the first activity. */
+export const sessionStartSchema = z.strictObject({
+  /** `provider/model`, or null for a session without a model. */
+  model: z.string().nullable(),
+  system: z.string(),
+  /** Names of tools of the worker. */
+  tools: z.array(z.string()),
+  sampling: z.record(z.string(), z.unknown()).optional(),
+  policy: z.record(z.string(), z.unknown()).optional(),
+  /** Name of a preset: `default`, `lean`, `threeLevel`. */
+  preset: z.string().optional(),
+})
+export type SessionStart = z.infer<typeof sessionStartSchema>
+
+/** Carried by continue-as-new, under 16 KB. */
+export const carriedStateSchema = z.strictObject({
+  /** Request ids that wait, in order. Their bodies are in the inbox. */
+  prompts: z.array(z.strictObject({ requestId: requestIdSchema, delivery: deliverySchema })),
+  compactions: z.array(
+    z.strictObject({
+      requestId: requestIdSchema,
+      focus: z.string().optional(),
+      span: spanSchema.optional(),
+      /** Requests that joined this one. */
+      joined: z.array(requestIdSchema),
+    }),
+  ),
+  /** Turn to go on with, when the run rolled over between two steps. */
+  resume: requestIdSchema.optional(),
+  reading: readingSchema.optional(),
+  history: z.array(compactionRecordSchema),
+  compactionCount: z.int().nonnegative(),
+  refused: z.int().nonnegative(),
+  autoIds: z.int().nonnegative(),
+  closing: closeSchema.optional(),
+})
+export type CarriedState = z.infer<typeof carriedStateSchema>
+
+export const sessionWorkflowInputSchema = z.strictObject({
+  v: z.literal(1),
+  /** Absent when a message woke the session: it goes on with its recorded header. */
+  start: sessionStartSchema.optional(),
+  taskQueues: taskQueuesSchema.optional(),
+  carried: carriedStateSchema.optional(),
+  /** Only for tests and benchmarks: roll over after this many events or messages. */
+  rollOver: z.strictObject({ events: z.int().positive().optional(), messages: z.int().positive().optional() }).optional(),
+})
+export type SessionWorkflowInput = z.infer<typeof sessionWorkflowInputSchema>
+
+export const compactionInputSchema = z.strictObject({
+  v: z.literal(1),
+  sessionId: sessionIdSchema,
+  compactionId: z.string().min(1).max(180),
+  turn: z.int().positive().nullable(),
+  cause: compactionCauseSchema,
+  focus: z.string().max(LIMITS.focusChars).optional(),
+  span: spanSchema.optional(),
+  /** Inbox rows that get the outcome. */
+  requestIds: z.array(requestIdSchema).optional(),
+  taskQueues: taskQueuesSchema.optional(),
+})
+export type CompactionInput = z.infer<typeof compactionInputSchema>
+
+// Activities: input and result of each; ids and numbers only
+
+const base = { v: z.literal(1), sessionId: sessionIdSchema }
+const inTurn = { ...base, turn: z.int().positive(), step: z.int().positive() }
+
+export const openInputSchema = z.strictObject({ ...base, start: sessionStartSchema.optional() })
+export const openResultSchema = z.strictObject({
+  life: z.int().positive(),
+  reading: readingSchema,
+  idleTimeoutMs: z.int().positive().nullable(),
+  /** A turn that an earlier run of this life left open. */
+  openTurn: z.strictObject({ turn: z.int().positive(), requestId: z.string() }).nullable(),
+  /** Prompts that wait in the store's inbox, which no signal of this life may have named. `no-wake` ones are left out. */
+  waiting: z.array(z.strictObject({ requestId: requestIdSchema, delivery: deliverySchema })),
+})
+
+export const startTurnInputSchema = z.strictObject({
+  ...base,
+  requestId: requestIdSchema,
+  /** Inline prompt: from a client without a store, an own workflow or another language. */
+  message: z.union([z.string(), contentSchema]).optional(),
+})
+export const startTurnResultSchema = z.strictObject({
+  turn: z.int().positive(),
+  status: z.enum(['new', 'resumed', 'ended']),
+  /** The step to run next. */
+  step: z.int().positive(),
+  reading: readingSchema,
+  compactionRetries: z.int().nonnegative(),
+  maxOverflowRetries: z.int().nonnegative(),
+  endReason: turnEndReasonSchema.optional(),
+})
+
+export const callModelInputSchema = z.strictObject(inTurn)
+export const callModelResultSchema = z.discriminatedUnion('kind', [
+  z.strictObject({
+    kind: z.literal('reply'),
+    reading: readingSchema,
+    /** Calls to run, in order; those that code answered already (the `compact` tool, calls over the limit) are left out. */
+    calls: z.array(z.strictObject({ callId: z.string(), queue: z.string().optional(), timeoutMs: z.int().positive() })),
+    /** The model called `compact`. */
+    compact: z.strictObject({ callId: z.string(), focus: z.string().optional() }).optional(),
+    /** Present when this reply ended the turn. */
+    ended: turnEndReasonSchema.optional(),
+    stopReason: z.string(),
+  }),
+  z.strictObject({
+    kind: z.literal('needs-compaction'),
+    reading: readingSchema,
+    /** Why the request cannot be sent, with its numbers: the turn's error when no compaction helps. */
+    message: z.string(),
+  }),
+])
+
+export const runToolInputSchema = z.strictObject({ ...inTurn, callId: z.string().min(1) })
+export const runToolResultSchema = z.strictObject({ reading: readingSchema, isError: z.boolean() })
+
+export const endTurnInputSchema = z.strictObject({
+  ...base,
+  turn: z.int().positive(),
+  reason: turnEndReasonSchema,
+  message: z.string().optional(),
+})
+
+export const acceptInputSchema = z.strictObject({
+  ...base,
+  prompts: z.array(promptMessageSchema.required({ requestId: true })),
+  compactions: z.array(compactionRequestSchema.required({ requestId: true })),
+})
+export const acceptResultSchema = z.strictObject({
+  /** Ids that the store refused, with the name of the error. */
+  refused: z.array(z.strictObject({ requestId: requestIdSchema, error: z.string() })),
+})
+
+export const settleInputSchema = z.strictObject({
+  ...base,
+  rows: z.array(
+    z.strictObject({ requestId: requestIdSchema, state: z.enum(['done', 'refused']), compactionId: z.string().optional(), error: z.string().optional() }),
+  ),
+})
+export const closeSessionInputSchema = z.strictObject({ ...base, requestId: requestIdSchema, reason: z.string().optional() })
+export const appendInputSchema = z.strictObject({
+  ...base,
+  turn: z.int().positive().nullable(),
+  step: z.int().positive().nullable(),
+  entries: z
+    .array(
+      z.strictObject({
+        message: z.strictObject({ role: z.enum(['user', 'assistant']), content: z.union([z.string(), contentSchema]) }),
+        usage: usageSchema.optional(),
+        source: messageSourceSchema.optional(),
+      }),
+    )
+    .min(1),
+})
+export const readingResultSchema = z.strictObject({ reading: readingSchema })
+
+/** The compaction activities act for the parent's run; `sessionCompaction` passes it on from its own workflow info. */
+export const compactionActivityInputSchema = z.strictObject({
+  ...compactionInputSchema.shape,
+  parent: z.strictObject({ workflowId: z.string().min(1), runId: z.string().min(1) }),
+})
+export type CompactionActivityInput = z.infer<typeof compactionActivityInputSchema>
+
+export const prepareResultSchema = z.discriminatedUnion('kind', [
+  z.strictObject({ kind: z.literal('planned'), chunks: z.int().positive() }),
+  z.strictObject({ kind: z.literal('done'), outcome: compactionOutcomeSchema }),
+])
+/** The attempt's summary is stored under its key; only what was paid comes back. */
+export const summarizeResultSchema = z.discriminatedUnion('kind', [
+  z.strictObject({ kind: z.literal('summarized'), paid: paidSchema, deterministic: z.boolean() }),
+  z.strictObject({ kind: z.literal('failed'), paid: paidSchema, error: attemptErrorSchema }),
+])
+export const commitInputSchema = z.strictObject({ ...compactionActivityInputSchema.shape, paid: paidSchema, deterministic: z.boolean() })
+export const closeAttemptInputSchema = z.strictObject({ ...base, compactionId: z.string(), error: attemptErrorSchema, requestIds: z.array(requestIdSchema).optional() })
+
+type In<T extends z.ZodType> = z.infer<T>
+
+/** Activity types begin with `session`, so that they cannot hide a user's. */
+export interface SessionActivities {
+  sessionOpen(input: In<typeof openInputSchema>): Promise<In<typeof openResultSchema>>
+  sessionAccept(input: In<typeof acceptInputSchema>): Promise<In<typeof acceptResultSchema>>
+  sessionSettle(input: In<typeof settleInputSchema>): Promise<void>
+  sessionStartTurn(input: In<typeof startTurnInputSchema>): Promise<In<typeof startTurnResultSchema>>
+  sessionCallModel(input: In<typeof callModelInputSchema>): Promise<In<typeof callModelResultSchema>>
+  sessionRunTool(input: In<typeof runToolInputSchema>): Promise<In<typeof runToolResultSchema>>
+  sessionEndTurn(input: In<typeof endTurnInputSchema>): Promise<In<typeof readingResultSchema>>
+  sessionAppend(input: In<typeof appendInputSchema>): Promise<In<typeof readingResultSchema>>
+  sessionClose(input: In<typeof closeSessionInputSchema>): Promise<void>
+  sessionPrepareCompaction(input: CompactionActivityInput): Promise<In<typeof prepareResultSchema>>
+  sessionSummarize(input: CompactionActivityInput): Promise<In<typeof summarizeResultSchema>>
+  sessionCommitCompaction(input: In<typeof commitInputSchema>): Promise<CompactionOutcome>
+  sessionCloseAttempt(input: In<typeof closeAttemptInputSchema>): Promise<CompactionOutcome>
+}
+
+export const ACTIVITIES = [
+  'sessionOpen',
+  'sessionAccept',
+  'sessionSettle',
+  'sessionStartTurn',
+  'sessionCallModel',
+  'sessionRunTool',
+  'sessionEndTurn',
+  'sessionAppend',
+  'sessionClose',
+  'sessionPrepareCompaction',
+  'sessionSummarize',
+  'sessionCommitCompaction',
+  'sessionCloseAttempt',
+] as const satisfies readonly (keyof SessionActivities)[]
+
+// Queries
+
+export const sessionStateSchema = z.strictObject({
+  sessionId: z.string(),
+  status: z.enum(['starting', 'idle', 'running', 'compacting', 'closing', 'failed']),
+  life: z.int().nonnegative(),
+  turn: z.int().positive().nullable(),
+  step: z.int().positive().nullable(),
+  requestId: z.string().nullable(),
+  compactionId: z.string().nullable(),
+  reading: readingSchema.nullable(),
+  waitingPrompts: z.int().nonnegative(),
+  waitingCompactions: z.int().nonnegative(),
+  /** Messages that the handlers refused: not of a known shape. */
+  refusedMessages: z.int().nonnegative(),
+  compactions: z.int().nonnegative(),
+  /** Why the start was refused, for `failed`. */
+  error: z.string().nullable(),
+})
+export type SessionState = z.infer<typeof sessionStateSchema>
+
+/** One sentence about the first problem of a value, or undefined when it fits the schema. Used by validators on both sides. */
+export function problemOf(schema: z.ZodType, value: unknown, what: string): string | undefined {
+  const parsed = schema.safeParse(value)
+  if (parsed.success) return undefined
+  const issue = parsed.error.issues[0]
+  const path = issue === undefined ? '' : issue.path.map(String).join('.')
+  return `${what}${path === '' ? '' : `.${path}`}: ${issue?.message ?? 'not of the expected shape'}`
+}

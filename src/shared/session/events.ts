@@ -1,0 +1,225 @@
+import { z } from 'zod'
+import { resolvedPolicySchema } from '../compaction/policy-schema.ts'
+import { COMPACTION_ERROR_CODES } from '../errors.ts'
+import { contentSchema } from './content.ts'
+
+/** The vocabulary of the session log (DESIGN 3): one zod schema per event type, and the types that follow from it. */
+
+const seq = z.int().nonnegative()
+const tokens = z.int().nonnegative()
+
+/** Tokens of one model call as the provider reports them; missing buckets are 0. */
+export const usageSchema = z.strictObject({
+  inputTokens: tokens,
+  outputTokens: tokens,
+  cacheReadTokens: tokens,
+  cacheWriteTokens: tokens,
+})
+export type Usage = z.infer<typeof usageSchema>
+
+export const messageSourceSchema = z.enum(['prompt', 'import', 'context', 'notice', 'durable-compaction/checkpoint'])
+export type MessageSource = z.infer<typeof messageSourceSchema>
+
+export const toolDefinitionSchema = z.strictObject({
+  name: z.string().min(1),
+  description: z.string(),
+  /** JSON Schema of the input. */
+  inputSchema: z.record(z.string(), z.unknown()),
+})
+export type ToolDefinition = z.infer<typeof toolDefinitionSchema>
+
+export const headerSchema = z.strictObject({
+  /** Null when the session has no model: every summary is deterministic then. */
+  provider: z.string().min(1).nullable(),
+  model: z.string().min(1).nullable(),
+  system: z.string(),
+  tools: z.array(toolDefinitionSchema),
+  /** Provider settings such as `temperature` or `thinking`, passed on as they are. */
+  sampling: z.record(z.string(), z.unknown()),
+  policy: resolvedPolicySchema,
+})
+export type Header = z.infer<typeof headerSchema>
+
+export const compactionCauseSchema = z.enum(['pressure', 'context-overflow', 'manual', 'tool', 'region'])
+export type CompactionCause = z.infer<typeof compactionCauseSchema>
+export type CompactionTrigger = Extract<CompactionCause, 'pressure' | 'context-overflow'>
+
+export const turnEndReasonSchema = z.enum(['completed', 'aborted', 'error', 'max-tokens', 'blocked', 'interrupted'])
+export type TurnEndReason = z.infer<typeof turnEndReasonSchema>
+
+export const refusalSchema = z.enum([
+  'truncated',
+  'refusal',
+  'paused',
+  'tool-use',
+  'blank',
+  'thinking-only',
+  'markup',
+  'not-text',
+  'not-smaller',
+  'too-long',
+])
+export type RefusalReason = z.infer<typeof refusalSchema>
+
+export const attemptErrorSchema = z.strictObject({
+  code: z.enum(COMPACTION_ERROR_CODES),
+  /** Where it failed: prepare, summarize, commit, or the name of the closer. */
+  stage: z.string(),
+  message: z.string(),
+})
+export type AttemptError = z.infer<typeof attemptErrorSchema>
+
+const shadowedRangeSchema = z.strictObject({ start: seq, end: seq })
+
+export const ledgerItemSchema = z.strictObject({ kind: z.string(), value: z.string(), n: z.number(), last: z.number() })
+/** What the next checkpoint starts from, carried by code. The ledger module owns its meaning. */
+export const ledgerStateSchema = z.looseObject({ v: z.literal(1), items: z.array(ledgerItemSchema) })
+
+/** What a checkpoint dropped. */
+export const lostSchema = z.strictObject({
+  /** Shadowed nodes and identifiers by kind. */
+  counts: z.record(z.string(), z.int().nonnegative()),
+  /** Identifiers of the span that are not in the checkpoint, best first, bounded. */
+  identifiers: z.array(z.string()),
+})
+export type Lost = z.infer<typeof lostSchema>
+
+export const eventDataSchemas = {
+  'session/start': z.strictObject({ formatVersion: z.literal(1) }),
+  'session/end-seed': z.strictObject({}),
+  'request/header': headerSchema,
+  'turn/start': z.strictObject({ turn: z.int().positive(), requestId: z.string() }),
+  'turn/end': z.strictObject({ turn: z.int().positive(), reason: turnEndReasonSchema, message: z.string().optional() }),
+  'step/start': z.strictObject({ turn: z.int().positive(), step: z.int().positive() }),
+  'step/end': z.strictObject({ turn: z.int().positive(), step: z.int().positive() }),
+  'user/message': z.strictObject({
+    content: contentSchema,
+    source: messageSourceSchema,
+    /** The prompt's id, for source `prompt`. */
+    requestId: z.string().optional(),
+  }),
+  'assistant/message': z.strictObject({
+    content: contentSchema,
+    usage: usageSchema.nullable(),
+    stopReason: z.string(),
+    provider: z.string(),
+    model: z.string(),
+    interrupted: z.boolean().optional(),
+  }),
+  'session/pin': z.strictObject({ id: z.string(), text: z.string().optional(), seq: seq.optional() }),
+  'session/unpin': z.strictObject({ id: z.string() }),
+  'session/close': z.strictObject({ reason: z.string().optional() }),
+  'tool/claim': z.strictObject({ callId: z.string(), runId: z.string(), attempt: z.int() }),
+  'tool/result': z.strictObject({
+    callId: z.string(),
+    name: z.string(),
+    content: contentSchema,
+    isError: z.boolean(),
+    /** The seq of the uncut output (`tool/output`), when the result was cut at intake. */
+    full: seq.optional(),
+  }),
+  'tool/output': z.strictObject({
+    callId: z.string(),
+    name: z.string(),
+    content: contentSchema,
+    /** Bytes beyond the limit that were counted and not kept. */
+    droppedBytes: z.int().nonnegative(),
+  }),
+  'compact/start': z.strictObject({
+    compactionId: z.string(),
+    turn: z.int().positive().nullable(),
+    cause: compactionCauseSchema,
+    focus: z.string().optional(),
+  }),
+  'compact/call': z.strictObject({
+    compactionId: z.string(),
+    index: z.int().nonnegative(),
+    purpose: z.enum(['chunk', 'merge', 'summary', 'retry']),
+    provider: z.string(),
+    model: z.string(),
+    maxTokens: z.int().positive().optional(),
+    stopReason: z.string(),
+    rawOutput: contentSchema.optional(),
+    usage: usageSchema.optional(),
+    accepted: z.boolean(),
+    refusedBecause: refusalSchema.optional(),
+  }),
+  'compact/prune': z.strictObject({
+    shadowedRange: shadowedRangeSchema,
+    shadowedSeqs: z.array(seq),
+    shadowedTokenCount: tokens,
+  }),
+  'compact/summary': z.strictObject({
+    compactionId: z.string(),
+    summary: contentSchema,
+    /** With `llmStreamCall`: the complete output of the one call whose text was accepted. */
+    rawOutput: contentSchema.optional(),
+    llmStreamCall: z.literal(true).optional(),
+    shadowedRange: shadowedRangeSchema,
+    /** In surface order; authoritative. */
+    shadowedSeqs: z.array(seq),
+    shadowedTokenCount: tokens,
+    provider: z.string(),
+    model: z.string(),
+    maxTokens: z.int().positive().optional(),
+    usage: usageSchema.optional(),
+    lost: lostSchema,
+    ledger: ledgerStateSchema,
+  }),
+  'compact/end': z.strictObject({
+    compactionId: z.string(),
+    turn: z.int().positive().nullable(),
+    error: attemptErrorSchema.optional(),
+  }),
+  'compact/restore': z.strictObject({ compactionId: z.string(), checkpoint: seq }),
+} as const
+
+export type EventType = keyof typeof eventDataSchemas
+export type EventData<T extends EventType> = z.infer<(typeof eventDataSchemas)[T]>
+
+/** Events that stand on the surface: what the model sees. */
+export const SURFACE_TYPES = ['user/message', 'assistant/message', 'tool/result'] as const
+export type SurfaceType = (typeof SURFACE_TYPES)[number]
+
+/**
+ * How an event changes the surface. `replace` takes the place of the span between two current nodes, in surface
+ * order; `restore` gives the place of `node` back to the nodes that it shadows. Both raise the generation by one.
+ */
+export const surfaceOpSchema = z.union([
+  z.literal('append'),
+  z.strictObject({ op: z.literal('replace'), start: seq, end: seq }),
+  z.strictObject({ op: z.literal('restore'), node: seq }),
+])
+export type SurfaceOp = z.infer<typeof surfaceOpSchema>
+
+interface NewEventOf<T extends EventType> {
+  /** Unique in the session, derived from what the event is (`keys.ts`). */
+  readonly key: string
+  readonly type: T
+  /** Null: belongs to no turn. */
+  readonly turn: number | null
+  readonly step: number | null
+  readonly data: EventData<T>
+  /** Price of the content in tokens of our counter, measured once, when written; 0 for events that are no message. */
+  readonly tokens: number
+  readonly surfaceOp?: SurfaceOp
+  readonly sourceEventSeqs?: readonly number[]
+}
+
+/** An event to be written. */
+export type NewEvent<T extends EventType = EventType> = { [K in T]: NewEventOf<K> }[T]
+
+/** A written event. `seq` counts from 0 without gaps; `time` is in milliseconds since the epoch. */
+export type SessionEvent<T extends EventType = EventType> = {
+  [K in T]: NewEventOf<K> & { readonly seq: number; readonly time: number }
+}[T]
+
+/** A node of the surface: a message event that is not shadowed. */
+export type SurfaceNode = SessionEvent<SurfaceType>
+
+export const isSurfaceType = (type: string): type is SurfaceType => (SURFACE_TYPES as readonly string[]).includes(type)
+
+/** Parses one event's data by its type. @throws ZodError when the data does not match. */
+export function parseEventData<T extends EventType>(type: T, data: unknown): EventData<T> {
+  return eventDataSchemas[type].parse(data) as EventData<T>
+}

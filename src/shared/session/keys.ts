@@ -1,0 +1,64 @@
+import { KEY_PART_PATTERN } from '../limits.ts'
+
+/**
+ * Keys of events (DESIGN, store rule 1): derived from what the event is, never from random ids, run ids or a bare
+ * counter, so that a retry, a replay or a reset finds what it wrote before.
+ */
+
+/** An id as it may stand in a key: itself when it is plain, its hash otherwise (53 bits, twice, in base 36). */
+export function keyPart(id: string): string {
+  return KEY_PART_PATTERN.test(id) ? id : `h.${hash53(id, 1).toString(36)}${hash53(id, 2).toString(36)}`
+}
+
+/** cyrb53 over UTF-16 code units: well spread, pure, and no cryptographic promise is needed inside one session. */
+export function hash53(value: string, seed = 0): number {
+  let a = 0xdeadbeef ^ seed
+  let b = 0x41c6ce57 ^ seed
+  for (let i = 0; i < value.length; i++) {
+    const unit = value.charCodeAt(i)
+    a = Math.imul(a ^ unit, 2654435761)
+    b = Math.imul(b ^ unit, 1597334677)
+  }
+  a = Math.imul(a ^ (a >>> 16), 2246822507) ^ Math.imul(b ^ (b >>> 13), 3266489909)
+  b = Math.imul(b ^ (b >>> 16), 2246822507) ^ Math.imul(a ^ (a >>> 13), 3266489909)
+  return 4294967296 * (2097151 & b) + (a >>> 0)
+}
+
+const at = (turn: number, step: number) => `t${turn}.s${step}`
+
+export const keys = {
+  session: () => 'session',
+  life: (life: number) => `life.${life}`,
+  header: (digest: string, turn: number, step: number) => `header.${digest}.${at(turn, step)}`,
+  pin: (requestId: string) => `pin.${keyPart(requestId)}`,
+  unpin: (requestId: string) => `unpin.${keyPart(requestId)}`,
+  close: (requestId: string) => `close.${keyPart(requestId)}`,
+  turnStart: (requestId: string) => `turn.${keyPart(requestId)}`,
+  prompt: (requestId: string) => `prompt.${keyPart(requestId)}`,
+  turnEnd: (turn: number) => `t${turn}.end`,
+  stepStart: (turn: number, step: number) => `${at(turn, step)}.start`,
+  stepEnd: (turn: number, step: number) => `${at(turn, step)}.end`,
+  assistant: (turn: number, step: number) => `${at(turn, step)}.assistant`,
+  toolResult: (turn: number, step: number, callId: string) => `${at(turn, step)}.tool.${keyPart(callId)}`,
+  toolClaim: (turn: number, step: number, callId: string) => `${at(turn, step)}.tool.${keyPart(callId)}.claim`,
+  toolOutput: (turn: number, step: number, callId: string) => `${at(turn, step)}.tool.${keyPart(callId)}.output`,
+  shadowPrice: (seq: number) => `shadow.${seq}.price`,
+  shadow: (seq: number) => `shadow.${seq}`,
+  notice: (id: string) => `notice.${keyPart(id)}`,
+  compactStart: (id: string) => `compact.${id}.start`,
+  compactCall: (id: string, index: number) => `compact.${id}.call.${index}`,
+  compactLostCall: (id: string, index: number, k: number) => `compact.${id}.call.${index}.lost.${k}`,
+  compactSummary: (id: string) => `compact.${id}.summary`,
+  compactCheckpoint: (id: string) => `compact.${id}.checkpoint`,
+  compactEnd: (id: string) => `compact.${id}.end`,
+  compactRestore: (id: string) => `compact.${id}.restore`,
+} as const
+
+/** Compaction ids: they name why the attempt ran. */
+export const compactionIds = {
+  pressure: (turn: number, step: number, n: number) => `${at(turn, step)}.pressure.${n}`,
+  overflow: (turn: number, step: number, n: number) => `${at(turn, step)}.overflow.${n}`,
+  tool: (turn: number, step: number, callId: string) => `${at(turn, step)}.tool.${keyPart(callId)}`,
+  manual: (requestId: string) => `manual.${keyPart(requestId)}`,
+  region: (requestId: string) => `region.${keyPart(requestId)}`,
+} as const
