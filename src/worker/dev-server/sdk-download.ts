@@ -1,0 +1,28 @@
+// A program, started by download-cli.ts: the SDK downloads the CLI only in order to start it, offers no time limit, and
+// goes on in the background when nobody waits any more. A process of its own can be ended.
+import { Runtime } from '@temporalio/worker'
+
+const [folder, version] = process.argv.slice(2)
+if (folder === undefined || version === undefined) throw new TypeError('usage: sdk-download FOLDER VERSION')
+
+const runtime = Runtime.instance()
+const server = await runtime.createEphemeralServer({
+  type: 'dev-server',
+  exe: {
+    type: 'cached-download',
+    downloadDir: folder,
+    version: `v${version}`,
+    ttl: Number.MAX_SAFE_INTEGER,
+    sdkName: 'sdk-typescript',
+    sdkVersion: version,
+  },
+  namespace: 'default',
+  ip: '127.0.0.1',
+  port: null,
+  uiPort: null,
+  dbFilename: null,
+  ui: false,
+  log: { format: 'pretty', level: 'error' },
+  extraArgs: [],
+})
+await runtime.shutdownEphemeralServer(server)
