@@ -5,7 +5,6 @@ import { contentSchema } from './session/content.ts'
 import {
   attemptErrorSchema,
   compactionCauseSchema,
-  messageSourceSchema,
   turnEndReasonSchema,
   usageSchema,
 } from './session/events.ts'
@@ -301,20 +300,6 @@ export const settleInputSchema = z.strictObject({
   ),
 })
 export const closeSessionInputSchema = z.strictObject({ ...base, requestId: requestIdSchema, reason: z.string().optional() })
-export const appendInputSchema = z.strictObject({
-  ...base,
-  turn: z.int().positive().nullable(),
-  step: z.int().positive().nullable(),
-  entries: z
-    .array(
-      z.strictObject({
-        message: z.strictObject({ role: z.enum(['user', 'assistant']), content: z.union([z.string(), contentSchema]) }),
-        usage: usageSchema.optional(),
-        source: messageSourceSchema.optional(),
-      }),
-    )
-    .min(1),
-})
 export const readingResultSchema = z.strictObject({ reading: readingSchema })
 
 /** The compaction activities act for the parent's run; `sessionCompaction` passes it on from its own workflow info. */
@@ -347,7 +332,6 @@ export interface SessionActivities {
   sessionCallModel(input: In<typeof callModelInputSchema>): Promise<In<typeof callModelResultSchema>>
   sessionRunTool(input: In<typeof runToolInputSchema>): Promise<In<typeof runToolResultSchema>>
   sessionEndTurn(input: In<typeof endTurnInputSchema>): Promise<In<typeof readingResultSchema>>
-  sessionAppend(input: In<typeof appendInputSchema>): Promise<In<typeof readingResultSchema>>
   sessionClose(input: In<typeof closeSessionInputSchema>): Promise<void>
   sessionPrepareCompaction(input: CompactionActivityInput): Promise<In<typeof prepareResultSchema>>
   sessionSummarize(input: CompactionActivityInput): Promise<In<typeof summarizeResultSchema>>
@@ -363,7 +347,6 @@ export const ACTIVITIES = [
   'sessionCallModel',
   'sessionRunTool',
   'sessionEndTurn',
-  'sessionAppend',
   'sessionClose',
   'sessionPrepareCompaction',
   'sessionSummarize',

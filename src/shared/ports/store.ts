@@ -52,6 +52,8 @@ export interface SessionStore {
   /** In seq order. `after`: seq greater than this. Default limit 1,000. */
   events(sessionId: string, query?: EventsQuery): Promise<readonly SessionEvent[]>
   eventByKey(sessionId: string, key: string): Promise<SessionEvent | null>
+  /** How many events of a type the log holds. O(log n) or better. */
+  countEvents(sessionId: string, type: EventType): Promise<number>
   /** Missing keys are left out. */
   eventsByKeys(sessionId: string, keys: readonly string[]): Promise<readonly SessionEvent[]>
   /** The surface with its bodies, one consistent read. Cost: the bodies of the surface. */

@@ -1,0 +1,123 @@
+import type { z } from 'zod'
+import { planMicro } from '../shared/compaction/micro.ts'
+import { shadowEvents } from '../shared/compaction/prune.ts'
+import { isSessionError, SessionError } from '../shared/errors.ts'
+import { ContextOverflowError, type ModelReply, type ModelRequest } from '../shared/ports/model.ts'
+import type { Actor, SessionRow, SurfaceSnapshot } from '../shared/ports/store.ts'
+import type { callModelInputSchema, callModelResultSchema } from '../shared/protocol.ts'
+import type { ContentBlock } from '../shared/session/content.ts'
+import type { NewEvent } from '../shared/session/events.ts'
+import { keys } from '../shared/session/keys.ts'
+import { priceContent } from '../shared/tokens/price.ts'
+import type { ActivityDeps } from './deps.ts'
+import { whileBeating } from './heartbeat.ts'
+import { landReply, recordedReply } from './land-reply.ts'
+import { liveText } from './live-text.ts'
+import { asOwner, callingRun } from './owner.ts'
+import { loadMeter, loadSession, readingOf } from './session-view.ts'
+import { turnRequest } from './turn-request.ts'
+
+export type CallModelInput = z.infer<typeof callModelInputSchema>
+export type CallModelResult = z.infer<typeof callModelResultSchema>
+
+/** Planning against a moving log: messages that belong to no turn may land meanwhile. */
+const MAX_PLANS = 8
+
+/**
+ * One model request of a turn: opens the step, joins `next-step` prompts, runs the micro pass, refuses what is known not to fit, calls the
+ * model and lands its reply. A reply that an earlier attempt recorded is returned unpaid.
+ *
+ * @throws SessionError `ContextOverflow` {generation}, `ModelFailed`, `TurnClosed`, `Fenced`
+ */
+export async function callModel(deps: ActivityDeps, input: CallModelInput): Promise<CallModelResult> {
+  const { sessionId, turn, step } = input
+  const actor = callingRun()
+  const recorded = await recordedReply(deps, input)
+  if (recorded !== null) return recorded
+  await openStep(deps, input, actor)
+  await joinPrompts(deps, input, actor)
+  const surface = await microPass(deps, input, actor)
+  const session = await loadSession(deps, sessionId)
+  const refusal = await preflight(deps, session, surface)
+  if (refusal !== null) return refusal
+  const request = turnRequest(sessionId, session.header, surface.nodes, await replyIndex(deps, sessionId))
+  const reply = await generate(deps, request, surface, keys.assistant(turn, step))
+  return landReply(deps, { input, actor, session, surface, request, reply })
+}
+
+async function openStep(deps: ActivityDeps, { sessionId, turn, step }: CallModelInput, actor: Actor): Promise<void> {
+  const events: NewEvent[] = []
+  if (step > 1) {
+    events.push({ key: keys.stepEnd(turn, step - 1), type: 'step/end', turn, step: step - 1, data: { turn, step: step - 1 }, tokens: 0 })
+  }
+  events.push({ key: keys.stepStart(turn, step), type: 'step/start', turn, step, data: { turn, step }, tokens: 0 })
+  await asOwner(deps, sessionId, actor, (owner) => deps.store.append({ sessionId, actor: owner, turn, events }))
+}
+
+async function joinPrompts(deps: ActivityDeps, { sessionId, turn, step }: CallModelInput, actor: Actor): Promise<void> {
+  const waiting = await deps.store.inbox(sessionId, { kind: 'prompt', state: 'waiting' })
+  for (const row of waiting.filter((candidate) => candidate.delivery === 'next-step')) {
+    const content = row.body as readonly ContentBlock[]
+    const event: NewEvent<'user/message'> = {
+      key: keys.prompt(row.requestId),
+      type: 'user/message',
+      turn,
+      step,
+      data: { content: [...content], source: 'prompt', requestId: row.requestId },
+      tokens: priceContent(content),
+      surfaceOp: 'append',
+    }
+    await asOwner(deps, sessionId, actor, (owner) =>
+      deps.store.append({ sessionId, actor: owner, turn, events: [event], consumes: [row.requestId] }),
+    )
+  }
+}
+
+/** The silent level: old results become a placeholder when that frees enough. Returns the surface that the request is made of. */
+async function microPass(deps: ActivityDeps, { sessionId, turn, step }: CallModelInput, actor: Actor): Promise<SurfaceSnapshot> {
+  const { policy } = (await loadSession(deps, sessionId)).header
+  for (let plans = 0; ; plans++) {
+    const surface = await deps.store.surface(sessionId)
+    const copies = planMicro(surface.nodes, policy)
+    if (copies.length === 0) return surface
+    const events = copies.flatMap((copy) => shadowEvents(copy, priceContent(copy.content), { turn, step }))
+    try {
+      await asOwner(deps, sessionId, actor, (owner) =>
+        deps.store.append({ sessionId, actor: owner, turn, events, expectedHead: surface.head }),
+      )
+    } catch (error) {
+      if (!isSessionError(error, 'HeadMoved') || plans >= MAX_PLANS) throw error
+    }
+  }
+}
+
+/** O2: a request that is known not to fit is never sent. */
+async function preflight(deps: ActivityDeps, session: SessionRow, surface: SurfaceSnapshot): Promise<CallModelResult | null> {
+  const { contextWindow, replyMaxTokens } = session.header.policy
+  if (contextWindow === null) return null
+  const reading = readingOf(deps, session.header, surface, await loadMeter(deps, session.sessionId))
+  const needed = reading.tokens + replyMaxTokens
+  if (needed <= contextWindow) return null
+  const message = `The next request needs about ${reading.tokens} tokens and ${replyMaxTokens} for the reply; the window of ${session.header.provider}/${session.header.model} is ${contextWindow}.`
+  return { kind: 'needs-compaction', reading, message }
+}
+
+async function replyIndex(deps: ActivityDeps, sessionId: string): Promise<number> {
+  return deps.store.countEvents(sessionId, 'assistant/message')
+}
+
+async function generate(deps: ActivityDeps, request: ModelRequest, surface: SurfaceSnapshot, key: string): Promise<ModelReply> {
+  const client = deps.models[request.provider]
+  if (client === undefined) throw new SessionError('UnknownModel', `No worker of this task queue has the provider ${JSON.stringify(request.provider)}.`)
+  const live = liveText(deps, request.sessionId, key)
+  try {
+    return await whileBeating((signal) => client.generate(request, { signal, onDelta: live.add }))
+  } catch (error) {
+    if (error instanceof ContextOverflowError) {
+      throw new SessionError('ContextOverflow', error.message, { generation: surface.generation })
+    }
+    throw error
+  } finally {
+    await live.end()
+  }
+}

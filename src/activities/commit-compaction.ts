@@ -1,0 +1,156 @@
+import type { z } from 'zod'
+import { buildCheckpoint } from '../shared/compaction/checkpoint.ts'
+import { collectPins } from '../shared/compaction/pins.ts'
+import type { AttemptRow, CompactionPlan, SessionRow, StoredSummary, SurfaceSnapshot } from '../shared/ports/store.ts'
+import type { CompactionOutcome, commitInputSchema } from '../shared/protocol.ts'
+import { text } from '../shared/session/content.ts'
+import type { NewEvent, SurfaceNode } from '../shared/session/events.ts'
+import { keys } from '../shared/session/keys.ts'
+import { countTokens } from '../shared/tokens/counter.ts'
+import { priceContent } from '../shared/tokens/price.ts'
+import { afterPass } from './after-pass.ts'
+import { closeWithError } from './close-attempt.ts'
+import type { ActivityDeps } from './deps.ts'
+import { asOwner } from './owner.ts'
+import { previousCheckpoint } from './previous-checkpoint.ts'
+import { settleOutcome } from './settle-outcome.ts'
+import { loadMeter, loadSession, readingOf } from './session-view.ts'
+
+export type CommitInput = z.infer<typeof commitInputSchema>
+
+/**
+ * Writes summary, checkpoint and end in one transaction, if the plan is still true of the surface (`changed` otherwise). A second call returns what the first one wrote.
+ *
+ * @throws SessionError `Fenced`
+ */
+export async function commitCompaction(deps: ActivityDeps, input: CommitInput): Promise<CompactionOutcome> {
+  const { sessionId, compactionId } = input
+  const row = await deps.store.attempt(sessionId, compactionId)
+  if (row?.outcome) return settleOutcome(deps, input, row.outcome)
+  const ready = await readyToCommit(deps, input, row)
+  if ('error' in ready) return settleOutcome(deps, input, await closeWithError(deps, input, ready.error))
+  const events = await commitEvents(deps, input, ready)
+  if (events.checkpoint.tokens >= ready.plan.shadowedTokenCount) {
+    const message = `The checkpoint has ${events.checkpoint.tokens} tokens, its span only ${ready.plan.shadowedTokenCount}.`
+    return settleOutcome(deps, input, await closeWithError(deps, input, { code: 'summary', stage: 'commit', message }))
+  }
+  const outcome = outcomeOf(deps, input, ready, events)
+  const meter = afterPass(deps, ready.meter, ready.session, input, outcome)
+  const ended = await asOwner(deps, sessionId, input.parent, (actor) =>
+    deps.store.commitAttempt({ sessionId, actor, compactionId, ...events, outcome, meter }),
+  )
+  if (ended.outcome === null) throw new Error(`Attempt ${compactionId} was committed and has no outcome.`)
+  return settleOutcome(deps, input, ended.outcome)
+}
+
+interface Ready {
+  readonly plan: CompactionPlan
+  readonly summary: StoredSummary
+  readonly startSeq: number
+  readonly session: SessionRow
+  readonly surface: SurfaceSnapshot
+  readonly span: readonly SurfaceNode[]
+  readonly meter: Awaited<ReturnType<typeof loadMeter>>
+}
+
+async function readyToCommit(deps: ActivityDeps, input: CommitInput, row: AttemptRow | null): Promise<Ready | { error: NonNullable<CompactionOutcome['error']> }> {
+  const { sessionId, compactionId } = input
+  const { plan, summary, startSeq } = row ?? {}
+  if (!plan || !summary || startSeq === undefined || startSeq === null) {
+    return { error: { code: 'interrupted', stage: 'commit', message: `Attempt ${compactionId} is not open or has no summary.` } }
+  }
+  const [session, surface, meter] = await Promise.all([loadSession(deps, sessionId), deps.store.surface(sessionId), loadMeter(deps, sessionId)])
+  const shadowed = new Set(plan.shadowedSeqs)
+  const span = surface.nodes.filter((node) => shadowed.has(node.seq))
+  if (span.length !== plan.shadowedSeqs.length) {
+    return { error: { code: 'changed', stage: 'commit', message: 'Part of the span has left the surface since it was summarized.' } }
+  }
+  return { plan, summary, startSeq, session, surface, span, meter }
+}
+
+interface CommitEvents {
+  readonly summary: NewEvent<'compact/summary'>
+  readonly checkpoint: NewEvent<'user/message'>
+}
+
+async function commitEvents(deps: ActivityDeps, input: CommitInput, ready: Ready): Promise<CommitEvents> {
+  const { compactionId, turn } = input
+  const { plan, session, span, surface, startSeq } = ready
+  const first = span[0]
+  const last = span.at(-1)
+  if (first === undefined || last === undefined) throw new Error(`Attempt ${compactionId} has an empty span.`)
+  const accepted = ready.summary.summary
+  const built = buildCheckpoint({
+    nodes: span,
+    tail: surface.nodes.slice(surface.nodes.findIndex((node) => node.seq === last.seq) + 1),
+    policy: session.header.policy,
+    summary: accepted?.summary ?? null,
+    compactionId,
+    ...(input.focus === undefined ? {} : { focus: input.focus }),
+    previous: await previousCheckpoint(deps, session.sessionId, span),
+    pins: collectPins(await pinEvents(deps, session.sessionId), surface.nodes, session.header.policy),
+    countTokens,
+  })
+  const range = { start: first.seq, end: last.seq }
+  const summary: NewEvent<'compact/summary'> = {
+    key: keys.compactSummary(compactionId),
+    type: 'compact/summary',
+    turn,
+    step: null,
+    data: {
+      compactionId,
+      summary: [...(accepted?.summary ?? [text('(written by code)')])],
+      ...(accepted?.rawOutput === undefined ? {} : { rawOutput: [...accepted.rawOutput] }),
+      ...(accepted?.llmStreamCall === undefined ? {} : { llmStreamCall: true }),
+      shadowedRange: range,
+      shadowedSeqs: [...plan.shadowedSeqs],
+      shadowedTokenCount: plan.shadowedTokenCount,
+      provider: accepted?.provider ?? 'durable-compaction',
+      model: accepted?.model ?? 'deterministic',
+      ...(accepted?.maxTokens === undefined ? {} : { maxTokens: accepted.maxTokens }),
+      ...(accepted?.usage === undefined ? {} : { usage: accepted.usage }),
+      lost: built.lost,
+      ledger: built.ledger,
+    },
+    tokens: 0,
+  }
+  const checkpoint: NewEvent<'user/message'> = {
+    key: keys.compactCheckpoint(compactionId),
+    type: 'user/message',
+    turn,
+    step: null,
+    data: { content: [...built.content], source: 'durable-compaction/checkpoint' },
+    tokens: priceContent(built.content),
+    surfaceOp: { op: 'replace', ...range },
+    // The store fills in the summary's seq, which it gives in the same transaction.
+    sourceEventSeqs: [startSeq, ...plan.shadowedSeqs],
+  }
+  return { summary, checkpoint }
+}
+
+const pinEvents = (deps: ActivityDeps, sessionId: string) =>
+  deps.store.events(sessionId, { types: ['session/pin', 'session/unpin'], limit: 10_000 })
+
+/** The numbers after the commit, from the surface as it will be: the checkpoint in the span's place. */
+function outcomeOf(deps: ActivityDeps, input: CommitInput, ready: Ready, { checkpoint }: CommitEvents): CompactionOutcome {
+  const shadowed = new Set(ready.plan.shadowedSeqs)
+  const at = ready.surface.nodes.findIndex((node) => shadowed.has(node.seq))
+  const head = ready.surface.head + COMMITTED_EVENTS
+  const kept = ready.surface.nodes.filter((node) => !shadowed.has(node.seq))
+  const node: SurfaceNode = { ...checkpoint, seq: head - 2, time: 0 }
+  const nodes = [...kept.slice(0, at), node, ...kept.slice(at)]
+  const reading = readingOf(deps, ready.session.header, { head, generation: ready.surface.generation + 1, nodes }, ready.meter)
+  return {
+    v: 1,
+    compactionId: input.compactionId,
+    outcome: 'compacted',
+    ...(input.deterministic ? { reason: 'deterministic' } : {}),
+    reading,
+    tokensBefore: ready.plan.tokensBefore,
+    tokensAfter: reading.tokens,
+    paid: input.paid,
+  }
+}
+
+/** `compact/summary`, the checkpoint, `compact/end`. */
+const COMMITTED_EVENTS = 3

@@ -1,0 +1,24 @@
+import { Context } from '@temporalio/activity'
+
+/** Twice a second: a cancel reaches the activity with the answer to a beat (DESIGN 8). */
+const BEAT_MS = 500
+
+/** Beats while `work` runs, so that a dead worker is noticed within the heartbeat time-out and a cancel arrives within a second. */
+export async function whileBeating<T>(work: (signal: AbortSignal) => Promise<T>): Promise<T> {
+  const context = Context.current()
+  context.heartbeat()
+  const timer = setInterval(() => context.heartbeat(), BEAT_MS)
+  try {
+    return await work(context.cancellationSignal)
+  } catch (error) {
+    // An aborted call throws its own error; the caller must see Temporal's cancel.
+    if (context.cancellationSignal.aborted) throw await cancelReason(context)
+    throw error
+  } finally {
+    clearInterval(timer)
+  }
+}
+
+async function cancelReason(context: Context): Promise<unknown> {
+  return context.cancelled.catch((reason: unknown) => reason)
+}

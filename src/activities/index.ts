@@ -1,0 +1,43 @@
+import type { SessionActivities } from '../shared/protocol.ts'
+import { acceptMessages, settleRequests } from './accept.ts'
+import { callModel } from './call-model.ts'
+import { closeAttempt } from './close-attempt.ts'
+import { commitCompaction } from './commit-compaction.ts'
+import type { ActivityDeps } from './deps.ts'
+import { closeSession, endTurn } from './end-turn.ts'
+import { toFailure } from './failures.ts'
+import { prepareCompaction } from './prepare-compaction.ts'
+import { runTool } from './run-tool.ts'
+import { openSession } from './session-open.ts'
+import { startTurn } from './start-turn.ts'
+import { summarize } from './summarize.ts'
+
+export type { ActivityDeps, WorkflowRun, WorkflowRuns } from './deps.ts'
+
+/** All session activities over their dependencies, as a worker registers them. Expected failures become typed Temporal failures. */
+export function createSessionActivities(deps: ActivityDeps): SessionActivities {
+  return {
+    sessionOpen: activity(deps, openSession),
+    sessionAccept: activity(deps, acceptMessages),
+    sessionSettle: activity(deps, settleRequests),
+    sessionStartTurn: activity(deps, startTurn),
+    sessionCallModel: activity(deps, callModel),
+    sessionRunTool: activity(deps, runTool),
+    sessionEndTurn: activity(deps, endTurn),
+    sessionClose: activity(deps, closeSession),
+    sessionPrepareCompaction: activity(deps, prepareCompaction),
+    sessionSummarize: activity(deps, summarize),
+    sessionCommitCompaction: activity(deps, commitCompaction),
+    sessionCloseAttempt: activity(deps, closeAttempt),
+  }
+}
+
+function activity<I, O>(deps: ActivityDeps, run: (deps: ActivityDeps, input: I) => Promise<O>): (input: I) => Promise<O> {
+  return async (input) => {
+    try {
+      return await run(deps, input)
+    } catch (error) {
+      throw toFailure(error)
+    }
+  }
+}

@@ -1,0 +1,65 @@
+import { LIMITS } from '../shared/limits.ts'
+import type { Actor } from '../shared/ports/store.ts'
+import type { ToolUseBlock } from '../shared/session/content.ts'
+import type { NewEvent } from '../shared/session/events.ts'
+import { keys } from '../shared/session/keys.ts'
+import { priceContent } from '../shared/tokens/price.ts'
+import type { ActivityDeps } from './deps.ts'
+import type { ExecutedCall } from './execute-tool.ts'
+import { cutToTokens, keepBytes } from './intake.ts'
+import { asOwner } from './owner.ts'
+import type { RunToolInput } from './run-tool.ts'
+import { loadSession } from './session-view.ts'
+
+interface Landing {
+  readonly input: RunToolInput
+  readonly actor: Actor
+  readonly call: ToolUseBlock
+  readonly executed: ExecutedCall
+  readonly callsInStep: number
+}
+
+/** Appends a result; one over the intake limit is cut, and its whole output is written before it. Returns what the log says of `isError`. */
+export async function landResult(deps: ActivityDeps, landing: Landing): Promise<boolean> {
+  const { input, actor, call, executed, callsInStep } = landing
+  const { sessionId, turn, step } = input
+  const { policy } = (await loadSession(deps, sessionId)).header
+  const share = policy.contextWindow === null ? Number.POSITIVE_INFINITY : Math.floor(policy.contextWindow / 2 / callsInStep)
+  const limit = Math.min(policy.toolResultMaxTokens, share)
+  const kept = keepBytes(executed.content, LIMITS.toolOutputBytes)
+  const fits = kept.droppedBytes === 0 && priceContent(kept.content) <= limit
+  const full = fits ? undefined : await writeOutput(deps, landing, kept)
+  const content = full === undefined ? kept.content : cutToTokens(kept.content, limit, full)
+  const event: NewEvent<'tool/result'> = {
+    key: keys.toolResult(turn, step, call.id),
+    type: 'tool/result',
+    turn,
+    step,
+    data: { callId: call.id, name: call.name, content: [...content], isError: executed.isError, ...(full === undefined ? {} : { full }) },
+    tokens: priceContent(content),
+    surfaceOp: 'append',
+  }
+  const written = await asOwner(deps, sessionId, actor, (owner) =>
+    deps.store.append({ sessionId, actor: owner, turn, events: [event] }),
+  )
+  const [recorded] = written.events
+  return recorded?.type === 'tool/result' ? recorded.data.isError : executed.isError
+}
+
+async function writeOutput(deps: ActivityDeps, { input, actor, call }: Landing, kept: ReturnType<typeof keepBytes>): Promise<number> {
+  const { sessionId, turn, step } = input
+  const event: NewEvent<'tool/output'> = {
+    key: keys.toolOutput(turn, step, call.id),
+    type: 'tool/output',
+    turn,
+    step,
+    data: { callId: call.id, name: call.name, content: [...kept.content], droppedBytes: kept.droppedBytes },
+    tokens: 0,
+  }
+  const written = await asOwner(deps, sessionId, actor, (owner) =>
+    deps.store.append({ sessionId, actor: owner, turn, events: [event] }),
+  )
+  const [output] = written.events
+  if (output === undefined) throw new Error(`The output of call ${call.id} was written and is not in the log.`)
+  return output.seq
+}

@@ -1,0 +1,92 @@
+import { Context } from '@temporalio/activity'
+import { isSessionError } from '../shared/errors.ts'
+import type { Actor, AttemptRow, OpenAttempt } from '../shared/ports/store.ts'
+import type { CompactionActivityInput, CompactionOutcome, prepareResultSchema } from '../shared/protocol.ts'
+import type { z } from 'zod'
+import type { ActivityDeps } from './deps.ts'
+import { asOwner } from './owner.ts'
+import { NOTHING_PAID } from './paid.ts'
+import { planAttempt } from './plan-attempt.ts'
+import { settleOutcome } from './settle-outcome.ts'
+import { currentReading, loadMeter, loadSession } from './session-view.ts'
+
+export type PrepareResult = z.infer<typeof prepareResultSchema>
+
+/** Planning against a moving log: messages that belong to no turn may land meanwhile. */
+const MAX_PLANS = 8
+/** As the child's run time-out: after it nobody works on the attempt any more. */
+const ATTEMPT_MS = 30 * 60_000
+
+/**
+ * Opens the attempt: prune copies, frozen plan and `compact/start` in one transaction, or an outcome without a bracket. An attempt that is
+ * known comes back as it is and nothing is selected anew.
+ *
+ * @throws SessionError `InvalidSpan`, `Fenced`
+ */
+export async function prepareCompaction(deps: ActivityDeps, input: CompactionActivityInput): Promise<PrepareResult> {
+  for (let plans = 1; ; plans++) {
+    try {
+      return await prepareOnce(deps, input)
+    } catch (error) {
+      if (isSessionError(error, 'Busy')) return { kind: 'done', outcome: await settleOutcome(deps, input, await busyOutcome(deps, input)) }
+      if (!isSessionError(error, 'HeadMoved') || plans >= MAX_PLANS) throw error
+    }
+  }
+}
+
+async function prepareOnce(deps: ActivityDeps, input: CompactionActivityInput): Promise<PrepareResult> {
+  const { sessionId, compactionId, parent } = input
+  const known = await deps.store.attempt(sessionId, compactionId)
+  if (known !== null) return resultOf(deps, input, known)
+  const [session, surface, meter] = await Promise.all([
+    loadSession(deps, sessionId),
+    deps.store.surface(sessionId),
+    loadMeter(deps, sessionId),
+  ])
+  const plan = planAttempt({ deps, input, session, surface, meter })
+  const row = await asOwner(deps, sessionId, parent, (actor) => deps.store.openAttempt(openRequest(deps, input, actor, surface.head, plan)))
+  return resultOf(deps, input, row)
+}
+
+type Planned = ReturnType<typeof planAttempt>
+
+function openRequest(deps: ActivityDeps, input: CompactionActivityInput, actor: Actor, head: number, planned: Planned): OpenAttempt {
+  const { info } = Context.current()
+  return {
+    sessionId: input.sessionId,
+    actor,
+    expectedHead: head,
+    attempt: {
+      compactionId: input.compactionId,
+      cause: input.cause,
+      turn: input.turn,
+      ...(input.focus === undefined ? {} : { focus: input.focus }),
+      childWorkflowId: info.workflowExecution?.workflowId ?? '',
+      namespace: info.namespace,
+      cluster: deps.cluster,
+      deadline: deps.clock() + ATTEMPT_MS,
+    },
+    copies: planned.copies,
+    ...(planned.kind === 'plan' ? { plan: planned.plan } : { void: planned.outcome }),
+  }
+}
+
+async function resultOf(deps: ActivityDeps, input: CompactionActivityInput, row: AttemptRow): Promise<PrepareResult> {
+  if (row.state === 'open' && row.plan !== null) return { kind: 'planned', chunks: row.plan.chunkEnds.length }
+  if (row.outcome === null) throw new Error(`Attempt ${row.compactionId} is ${row.state} without plan and outcome.`)
+  return { kind: 'done', outcome: await settleOutcome(deps, input, row.outcome) }
+}
+
+async function busyOutcome(deps: ActivityDeps, input: CompactionActivityInput): Promise<CompactionOutcome> {
+  const reading = await currentReading(deps, input.sessionId)
+  return {
+    v: 1,
+    compactionId: input.compactionId,
+    outcome: 'failed',
+    reading,
+    tokensBefore: reading.tokens,
+    tokensAfter: reading.tokens,
+    paid: NOTHING_PAID,
+    error: { code: 'busy', stage: 'prepare', message: `Another compaction of session ${input.sessionId} is open.` },
+  }
+}

@@ -1,0 +1,34 @@
+import { initialMeter, type MeterState, meterStateSchema } from '../shared/compaction/meter.ts'
+import { takeReading } from '../shared/compaction/pressure.ts'
+import type { SessionRow, SurfaceMeasure } from '../shared/ports/store.ts'
+import type { Reading } from '../shared/protocol.ts'
+import type { Header } from '../shared/session/events.ts'
+import type { ActivityDeps } from './deps.ts'
+import { overheadTokens } from './overhead.ts'
+import { unknownSession } from './owner.ts'
+
+/** @throws SessionError `SessionNotFound` */
+export async function loadSession(deps: ActivityDeps, sessionId: string): Promise<SessionRow> {
+  const session = await deps.store.session(sessionId)
+  if (session === null) throw unknownSession(sessionId)
+  return session
+}
+
+export async function loadMeter(deps: ActivityDeps, sessionId: string): Promise<MeterState> {
+  const stored = await deps.store.meter(sessionId)
+  return stored === null ? initialMeter() : meterStateSchema.parse(stored)
+}
+
+/** The reading that every session activity returns, from prices alone: no body is read. */
+export async function currentReading(deps: ActivityDeps, sessionId: string): Promise<Reading> {
+  const [session, surface, meter] = await Promise.all([
+    loadSession(deps, sessionId),
+    deps.store.measure(sessionId),
+    loadMeter(deps, sessionId),
+  ])
+  return readingOf(deps, session.header, surface, meter)
+}
+
+export function readingOf(deps: ActivityDeps, header: Header, surface: SurfaceMeasure, meter: MeterState): Reading {
+  return takeReading({ snapshot: surface, header, overheadTokens: overheadTokens(header), meter, nowMs: deps.clock() })
+}

@@ -1,0 +1,69 @@
+import type { z } from 'zod'
+import { SessionError } from '../shared/errors.ts'
+import { promptContent, promptProblem } from '../shared/session/prompt-content.ts'
+import type { PricedMessage } from '../shared/ports/store.ts'
+import type { startTurnInputSchema, startTurnResultSchema } from '../shared/protocol.ts'
+import type { ContentBlock } from '../shared/session/content.ts'
+import { priceContent } from '../shared/tokens/price.ts'
+import type { ActivityDeps } from './deps.ts'
+import { asOwner, callingRun } from './owner.ts'
+import { currentReading, loadSession } from './session-view.ts'
+
+/**
+ * Opens the turn of a prompt, or finds it again. `no-wake` messages that wait join in front of the prompt's answer, in order of arrival.
+ *
+ * @throws SessionError `InvalidInput` (no such prompt, or its content), `KeyConflict`, `QueueFull`, `SessionClosed`, `Fenced`
+ */
+export async function startTurn(
+  deps: ActivityDeps,
+  input: z.infer<typeof startTurnInputSchema>,
+): Promise<z.infer<typeof startTurnResultSchema>> {
+  const { sessionId, requestId } = input
+  const actor = callingRun()
+  if (input.message !== undefined) await storeInline(deps, sessionId, requestId, input.message)
+  const known = await deps.store.turnByRequest(sessionId, requestId)
+  const messages = known === null ? await waitingMessages(deps, sessionId, requestId) : []
+  const turn = await asOwner(deps, sessionId, actor, (owner) =>
+    deps.store.startTurn({ sessionId, actor: owner, requestId, messages }),
+  )
+  const { policy } = (await loadSession(deps, sessionId)).header
+  return {
+    turn: turn.turn,
+    status: turn.status,
+    step: Math.max(1, turn.step),
+    reading: await currentReading(deps, sessionId),
+    compactionRetries: policy.compactionRetries,
+    maxOverflowRetries: policy.maxOverflowRetries,
+    ...(turn.endReason === null ? {} : { endReason: turn.endReason }),
+  }
+}
+
+export async function storeInline(
+  deps: ActivityDeps,
+  sessionId: string,
+  requestId: string,
+  message: string | readonly ContentBlock[],
+  delivery: 'next-turn' | 'next-step' | 'no-wake' = 'next-turn',
+): Promise<void> {
+  const problem = promptProblem(message)
+  if (problem !== undefined) throw new SessionError('InvalidInput', `prompt ${requestId}: ${problem}`)
+  await deps.store.putInbox({ sessionId, requestId, kind: 'prompt', body: promptContent(message), delivery })
+}
+
+/** The waiting `no-wake` messages that came before the prompt, then the prompt; the prompt stands first in the list by contract. */
+async function waitingMessages(deps: ActivityDeps, sessionId: string, requestId: string): Promise<PricedMessage[]> {
+  const [named, waiting] = await Promise.all([
+    deps.store.inbox(sessionId, { requestIds: [requestId] }),
+    deps.store.inbox(sessionId, { kind: 'prompt', state: 'waiting' }),
+  ])
+  const prompt = named.find((row) => row.kind === 'prompt')
+  if (prompt === undefined) {
+    throw new SessionError('InvalidInput', `Session ${sessionId} has no prompt ${JSON.stringify(requestId)} in its inbox: send its content with the message, or store it first.`)
+  }
+  const quiet = waiting.filter((row) => row.delivery === 'no-wake' && row.requestId !== requestId)
+  return [prompt, ...quiet].map((row) => pricedMessage(row.requestId, row.body as readonly ContentBlock[]))
+}
+
+export function pricedMessage(requestId: string, content: readonly ContentBlock[]): PricedMessage {
+  return { requestId, content, source: 'prompt', tokens: priceContent(content) }
+}

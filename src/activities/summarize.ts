@@ -1,0 +1,126 @@
+import type { z } from 'zod'
+import { deterministicSummarizer } from '../shared/compaction/deterministic-summarizer.ts'
+import { modelSummarizer } from '../shared/compaction/model-summarizer.ts'
+import { isSessionError } from '../shared/errors.ts'
+import type { AttemptRow, SessionRow, StoredSummary, SurfaceSnapshot } from '../shared/ports/store.ts'
+import { type Summarizer, type SummarizeInput, SummaryFailed } from '../shared/ports/summarizer.ts'
+import type { CompactionActivityInput, summarizeResultSchema } from '../shared/protocol.ts'
+import { deriveMessages } from '../shared/session/messages.ts'
+import type { SurfaceNode } from '../shared/session/events.ts'
+import { countTokens } from '../shared/tokens/counter.ts'
+import type { ActivityDeps } from './deps.ts'
+import { whileBeating } from './heartbeat.ts'
+import { asOwner } from './owner.ts'
+import { paidCalls } from './paid-calls.ts'
+import { NOTHING_PAID } from './paid.ts'
+import { loadSession } from './session-view.ts'
+import { turnRequest } from './turn-request.ts'
+
+export type SummarizeResult = z.infer<typeof summarizeResultSchema>
+
+/**
+ * Makes the model's part of the checkpoint and keeps it with the attempt. Resumes after the last stored call. When no summary is accepted the policy decides:
+ * the deterministic checkpoint, or the failure `summary`.
+ *
+ * @throws SessionError `Fenced`; Temporal's cancel; a provider's retryable failure
+ */
+export async function summarize(deps: ActivityDeps, input: CompactionActivityInput): Promise<SummarizeResult> {
+  const { sessionId, compactionId } = input
+  const row = await deps.store.attempt(sessionId, compactionId)
+  if (row?.summary !== undefined) return { kind: 'summarized', paid: NOTHING_PAID, deterministic: row.summary.summary === null }
+  if (row === null || row.state !== 'open' || row.plan === null) {
+    return failed(NOTHING_PAID, 'interrupted', `Attempt ${compactionId} is ${row?.state ?? 'absent'}: it was closed by another.`)
+  }
+  const [session, surface] = await Promise.all([loadSession(deps, sessionId), deps.store.surface(sessionId)])
+  const summarizeInput = inputOf(row, session, surface)
+  if (summarizeInput === null) return failed(NOTHING_PAID, 'changed', 'The span is no longer on the surface.')
+  return run(deps, input, session, summarizeInput)
+}
+
+async function run(deps: ActivityDeps, input: CompactionActivityInput, session: SessionRow, work: SummarizeInput): Promise<SummarizeResult> {
+  const { sessionId, compactionId, turn, parent } = input
+  return whileBeating(async (signal) => {
+    const paid = paidCalls({ deps, sessionId, compactionId, turn, actor: parent, signal })
+    const stored = await attempted(summarizerOf(deps, session), work, { signal, paid })
+    if (stored.summary === null && stored.fallbackReason !== undefined && !mayFallBack(session, input, stored.fallbackReason)) {
+      return failed(paid.spent(), 'summary', `No acceptable summary: ${stored.fallbackReason}.`)
+    }
+    await asOwner(deps, sessionId, parent, (actor) => deps.store.recordSummary({ sessionId, actor, compactionId, summary: stored }))
+    return { kind: 'summarized', paid: paid.spent(), deterministic: stored.summary === null }
+  })
+}
+
+async function attempted(
+  summarizer: Summarizer,
+  work: SummarizeInput,
+  context: Parameters<Summarizer['summarize']>[1],
+): Promise<StoredSummary> {
+  try {
+    return { summary: await summarizer.summarize(work, context) }
+  } catch (error) {
+    if (error instanceof SummaryFailed) return { summary: null, fallbackReason: error.reason }
+    if (isSessionError(error, 'ModelFailed') && error.details['retryable'] !== true) return { summary: null, fallbackReason: 'failed' }
+    throw error
+  }
+}
+
+function summarizerOf(deps: ActivityDeps, session: SessionRow): Summarizer {
+  if (session.header.policy.summarizer === 'deterministic') return deterministicSummarizer()
+  return deps.summarizer ?? modelSummarizer(deps.models)
+}
+
+/** `overflow`: only an attempt that the turn cannot do without, or a summary whose own request cannot be made to fit. */
+function mayFallBack(session: SessionRow, input: CompactionActivityInput, reason: string): boolean {
+  const { summaryFallback } = session.header.policy
+  if (summaryFallback !== 'overflow') return summaryFallback === 'always'
+  return input.cause === 'context-overflow' || reason === 'overflow'
+}
+
+/** Null when a node of the plan has left the surface. */
+function inputOf(row: AttemptRow, session: SessionRow, surface: SurfaceSnapshot): SummarizeInput | null {
+  const plan = row.plan
+  if (plan === null) return null
+  const shadowed = new Set(plan.shadowedSeqs)
+  const span = surface.nodes.filter((node) => shadowed.has(node.seq))
+  const last = span.at(-1)
+  if (span.length !== plan.shadowedSeqs.length || last === undefined) return null
+  const { policy } = session.header
+  return {
+    span: deriveMessages(span),
+    chunks: splitAt(span, plan.chunkEnds).map(deriveMessages),
+    request: { ...turnRequest(session.sessionId, summaryHeader(session), surface.nodes, 0), purpose: 'summary', maxTokens: policy.summaryMaxTokens },
+    lastSeq: last.seq,
+    ...(row.focus === undefined ? {} : { focus: row.focus }),
+    maxTokens: policy.summaryMaxTokens,
+    askTokens: SUMMARY_ASK_TOKENS,
+    limitTokens: SUMMARY_LIMIT_TOKENS,
+    spanTokens: plan.shadowedTokenCount,
+    countTokens,
+  }
+}
+
+/** DESIGN 6: the prompt asks for at most 1,800 tokens, the gate refuses more than 2,700. */
+const SUMMARY_ASK_TOKENS = 1800
+const SUMMARY_LIMIT_TOKENS = 2700
+
+/** The summary goes to the policy's summarizer; with the session's own model the request repeats the last one's prefix. */
+function summaryHeader(session: SessionRow): SessionRow['header'] {
+  const { summarizer } = session.header.policy
+  if (summarizer === 'deterministic') return { ...session.header, provider: session.header.provider ?? 'none', model: session.header.model ?? 'none' }
+  return { ...session.header, provider: summarizer.provider, model: summarizer.model }
+}
+
+function splitAt(span: readonly SurfaceNode[], ends: readonly number[]): SurfaceNode[][] {
+  const chunks: SurfaceNode[][] = [[]]
+  for (const node of span) {
+    chunks.at(-1)?.push(node)
+    if (ends.includes(node.seq)) chunks.push([])
+  }
+  return chunks.filter((chunk) => chunk.length > 0)
+}
+
+const failed = (paid: SummarizeResult['paid'], code: 'summary' | 'changed' | 'interrupted', message: string): SummarizeResult => ({
+  kind: 'failed',
+  paid,
+  error: { code, stage: 'summarize', message },
+})
