@@ -56,6 +56,9 @@ export type Reading = z.infer<typeof readingSchema>
 export const taskQueuesSchema = z.strictObject({ models: z.string().min(1).optional(), tools: z.string().min(1).optional() })
 export type TaskQueues = z.infer<typeof taskQueuesSchema>
 
+/** After this long without a beat an activity's worker counts as dead. Default 10,000; activities beat every 500. */
+export const heartbeatTimeoutSchema = z.int().min(1000)
+
 export const whenBusySchema = z.enum(['refuse', 'wait'])
 export type WhenBusy = z.infer<typeof whenBusySchema>
 
@@ -183,8 +186,6 @@ export const carriedStateSchema = z.strictObject({
       joined: z.array(requestIdSchema),
     }),
   ),
-  /** Turn to go on with, when the run rolled over between two steps. */
-  resume: requestIdSchema.optional(),
   reading: readingSchema.optional(),
   history: z.array(compactionRecordSchema),
   compactionCount: z.int().nonnegative(),
@@ -199,6 +200,7 @@ export const sessionWorkflowInputSchema = z.strictObject({
   /** Absent when a message woke the session: it goes on with its recorded header. */
   start: sessionStartSchema.optional(),
   taskQueues: taskQueuesSchema.optional(),
+  heartbeatTimeoutMs: heartbeatTimeoutSchema.optional(),
   carried: carriedStateSchema.optional(),
   /** Only for tests and benchmarks: roll over after this many events or messages. */
   rollOver: z.strictObject({ events: z.int().positive().optional(), messages: z.int().positive().optional() }).optional(),
@@ -216,6 +218,7 @@ export const compactionInputSchema = z.strictObject({
   /** Inbox rows that get the outcome. */
   requestIds: z.array(requestIdSchema).optional(),
   taskQueues: taskQueuesSchema.optional(),
+  heartbeatTimeoutMs: heartbeatTimeoutSchema.optional(),
 })
 export type CompactionInput = z.infer<typeof compactionInputSchema>
 
@@ -261,6 +264,8 @@ export const callModelResultSchema = z.discriminatedUnion('kind', [
     calls: z.array(z.strictObject({ callId: z.string(), queue: z.string().optional(), timeoutMs: z.int().positive() })),
     /** The model called `compact`. */
     compact: z.strictObject({ callId: z.string(), focus: z.string().optional() }).optional(),
+    /** Waiting `next-step` prompts that joined this step. */
+    joined: z.array(requestIdSchema).optional(),
     /** Present when this reply ended the turn. */
     ended: turnEndReasonSchema.optional(),
     stopReason: z.string(),
