@@ -20,7 +20,7 @@ function userCacheFolder(env: NodeJS.ProcessEnv, platform: NodeJS.Platform): str
   return env['XDG_CACHE_HOME'] || join(homedir(), '.cache')
 }
 
-/** The file that a download ends as. */
+/** The file that a download ends as; the SDK's own download gives it the same name. */
 export function cachedCliPath(folder: string, platform: NodeJS.Platform = process.platform): string {
-  return join(folder, `temporal-cli-v${CLI_VERSION}${platform === 'win32' ? '.exe' : ''}`)
+  return join(folder, `temporal-v${CLI_VERSION}${platform === 'win32' ? '.exe' : ''}`)
 }

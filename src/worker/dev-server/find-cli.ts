@@ -35,7 +35,7 @@ export interface CliDownload {
 
 const DOWNLOADS: readonly CliDownload[] = [
   { name: 'download', run: downloadWithSdk },
-  { name: 'pip', run: downloadWithAnyPython },
+  { name: 'pip', run: downloadWithPip },
 ]
 
 /**
@@ -80,17 +80,6 @@ function pathCandidates(env: NodeJS.ProcessEnv): { path: string; from: string }[
   const name = process.platform === 'win32' ? 'temporal.exe' : 'temporal'
   const folders = (env['PATH'] ?? '').split(delimiter).filter((folder) => folder !== '')
   return folders.map((folder) => ({ path: join(folder, name), from: 'PATH' }))
-}
-
-/** pip belongs to a Python, and which one is there differs by system. */
-async function downloadWithAnyPython(folder: string, env: NodeJS.ProcessEnv): Promise<DownloadResult> {
-  const problems: string[] = []
-  for (const python of ['python3', 'python']) {
-    const result = await downloadWithPip(folder, env, python)
-    if ('path' in result) return result
-    problems.push(`${python}: ${result.problem}`)
-  }
-  return { problem: problems.join(', ') }
 }
 
 async function tryCli(path: string, from: string): Promise<TemporalCli | { problem: string }> {

@@ -5,24 +5,33 @@ import { Runtime } from '@temporalio/worker'
 const [folder, version] = process.argv.slice(2)
 if (folder === undefined || version === undefined) throw new TypeError('usage: sdk-download FOLDER VERSION')
 
-const runtime = Runtime.instance()
-const server = await runtime.createEphemeralServer({
-  type: 'dev-server',
-  exe: {
-    type: 'cached-download',
-    downloadDir: folder,
-    version: `v${version}`,
-    ttl: Number.MAX_SAFE_INTEGER,
-    sdkName: 'sdk-typescript',
-    sdkVersion: version,
-  },
-  namespace: 'default',
-  ip: '127.0.0.1',
-  port: null,
-  uiPort: null,
-  dbFilename: null,
-  ui: false,
-  log: { format: 'pretty', level: 'error' },
-  extraArgs: [],
-})
-await runtime.shutdownEphemeralServer(server)
+try {
+  await startOnce(folder, version)
+} catch (error) {
+  console.error((error as Error).message)
+  process.exitCode = 1
+}
+
+async function startOnce(downloadDir: string, cliVersion: string): Promise<void> {
+  const runtime = Runtime.instance()
+  const server = await runtime.createEphemeralServer({
+    type: 'dev-server',
+    exe: {
+      type: 'cached-download',
+      downloadDir,
+      version: `v${cliVersion}`,
+      ttl: Number.MAX_SAFE_INTEGER,
+      sdkName: 'sdk-typescript',
+      sdkVersion: cliVersion,
+    },
+    namespace: 'default',
+    ip: '127.0.0.1',
+    port: null,
+    uiPort: null,
+    dbFilename: null,
+    ui: false,
+    log: { format: 'pretty', level: 'error' },
+    extraArgs: [],
+  })
+  await runtime.shutdownEphemeralServer(server)
+}

@@ -1,0 +1,117 @@
+import { join } from 'node:path'
+
+/** One folder of `test/`, in the order in which the folders run: what is cheap to run fails first. */
+export interface TestKind {
+  name: string
+  /** What its files find in their environment. */
+  needs: 'nothing' | 'bundle' | 'server'
+  /**
+   * Fewer tests than this in a whole run is a failure, skipped ones included in the count: a file that is no longer
+   * found, or a loop that makes no tests any more, must not look green. Raise it when tests are added.
+   */
+  minimum: number
+  /** Takes so long that it runs only when named. */
+  onlyWhenNamed?: true
+}
+
+export const TEST_KINDS: readonly TestKind[] = [
+  { name: 'toolchain', needs: 'nothing', minimum: 79 },
+  { name: 'pure', needs: 'nothing', minimum: 1 },
+  { name: 'property', needs: 'nothing', minimum: 1 },
+  { name: 'formats', needs: 'nothing', minimum: 1 },
+  { name: 'store', needs: 'nothing', minimum: 1 },
+  { name: 'activities', needs: 'nothing', minimum: 1 },
+  { name: 'replay', needs: 'bundle', minimum: 1 },
+  { name: 'workflow', needs: 'server', minimum: 1 },
+  { name: 'cli', needs: 'server', minimum: 1 },
+  { name: 'process', needs: 'server', minimum: 1 },
+  { name: 'package', needs: 'nothing', minimum: 1, onlyWhenNamed: true },
+]
+
+export interface TestPlan {
+  kinds: readonly TestKind[]
+  files: string[]
+  needsBundle: boolean
+  needsServer: boolean
+  /** True when every test of the kinds runs, so that their minimum can be asked for. */
+  whole: boolean
+  namePatterns: string[]
+  /** A skipped test is a failure. */
+  strict: boolean
+}
+
+/**
+ * Reads the arguments of `npm test`: nothing (every kind but those that run only when named), `--fast` (what needs no
+ * server), kinds (`pure store`), files (`test/pure/x.test.ts`), `--name PATTERN` (as often as wanted), `--strict`.
+ *
+ * @param filesOf - the names of the test files of a kind
+ * @throws RangeError for an argument that names nothing
+ */
+export function planTests(args: readonly string[], filesOf: (kind: string) => string[]): TestPlan {
+  const chosen: { files: string[]; kinds: string[]; namePatterns: string[] } = {
+    files: [],
+    kinds: [],
+    namePatterns: [],
+  }
+  let [fast, strict] = [false, false]
+  for (let at = 0; at < args.length; at++) {
+    const arg = args[at] ?? ''
+    if (arg === '--fast') fast = true
+    else if (arg === '--strict') strict = true
+    else if (arg === '--name') chosen.namePatterns.push(args[++at] ?? '')
+    else if (TEST_KINDS.some(({ name }) => name === arg)) chosen.kinds.push(arg)
+    else if (/^test\/[\w-]+\/[\w.-]+\.test\.ts$/.test(arg)) chosen.files.push(arg)
+    else throw new RangeError(argumentProblem(arg))
+  }
+  const named = (kind: string) =>
+    chosen.kinds.includes(kind) || chosen.files.some((file) => kindOf(file) === kind)
+  const nothingNamed = chosen.kinds.length === 0 && chosen.files.length === 0
+  const kinds = TEST_KINDS.filter((kind) => {
+    if (fast && kind.needs === 'server') return false
+    return nothingNamed ? !kind.onlyWhenNamed : named(kind.name)
+  })
+  const files = kinds.flatMap(({ name }) => {
+    const single = chosen.files.filter((file) => kindOf(file) === name)
+    return single.length > 0 ? single : filesOf(name).map((file) => join('test', name, file))
+  })
+  return {
+    kinds,
+    files,
+    needsServer: kinds.some(({ needs }) => needs === 'server'),
+    needsBundle: kinds.some(({ needs }) => needs !== 'nothing'),
+    whole: chosen.files.length === 0 && chosen.namePatterns.length === 0,
+    namePatterns: chosen.namePatterns,
+    strict,
+  }
+}
+
+function argumentProblem(arg: string): string {
+  const kinds = TEST_KINDS.map(({ name }) => name).join(', ')
+  return `${arg} is no test file (test/<kind>/<name>.test.ts), no kind (${kinds}) and no option (--fast, --name PATTERN, --strict)`
+}
+
+/** The folder of a test file, absolute or not. */
+export function kindOf(file: string): string {
+  return file.split(/[\\/]/).at(-2) ?? ''
+}
+
+export interface TestCounts {
+  passed: number
+  failed: number
+  skipped: number
+}
+
+/** What is wrong with a run that did not fail by itself, one sentence each. */
+export function countProblems(plan: TestPlan, counts: ReadonlyMap<string, TestCounts>): string[] {
+  const problems: string[] = []
+  for (const { name, minimum } of plan.kinds) {
+    const { passed, failed, skipped } = counts.get(name) ?? { passed: 0, failed: 0, skipped: 0 }
+    const ran = passed + failed + skipped
+    if (plan.whole && ran < minimum) {
+      problems.push(`${name}: ${ran} tests ran, at least ${minimum} must (scripts/test-plan.ts)`)
+    }
+    if (plan.strict && skipped > 0)
+      problems.push(`${name}: ${skipped} tests were skipped, --strict allows none`)
+  }
+  return problems
+}
