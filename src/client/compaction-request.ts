@@ -1,0 +1,79 @@
+import { WithStartWorkflowOperation, WorkflowNotFoundError, WorkflowUpdateFailedError } from '@temporalio/client'
+import { ManualCompactionError, SessionError } from '../shared/errors.ts'
+import {
+  type CompactionOutcome,
+  type CompactionRequest,
+  compactionOutcomeSchema,
+  compactionRequestSchema,
+  problemOf,
+  type Receipt,
+  SIGNALS,
+  UPDATES,
+  WORKFLOWS,
+} from '../shared/protocol.ts'
+import { poll } from './poll.ts'
+import type { SessionOptions } from './session.ts'
+import { wakeOptions } from './wake.ts'
+
+type Identified = CompactionRequest & { readonly requestId: string }
+
+/** Stores the request where there is a store, then asks the workflow, which answers within one workflow task. */
+export async function requestCompaction(options: SessionOptions, request: Identified): Promise<Receipt> {
+  const problem = problemOf(compactionRequestSchema, request, 'compaction')
+  if (problem !== undefined) throw new SessionError('InvalidInput', problem)
+  const { client, store, sessionId } = options
+  if (store !== undefined) {
+    const { requestId, ...body } = request
+    const row = await store.putInbox({ sessionId, requestId, kind: 'compaction', body })
+    if (row.state === 'done' || row.state === 'refused') return { requestId, status: 'known', stored: true }
+  }
+  const update = { args: [request] as [CompactionRequest], updateId: request.requestId }
+  try {
+    return await client.workflow.getHandle(sessionId).executeUpdate<Receipt, [CompactionRequest]>(UPDATES.submitCompaction, update)
+  } catch (error) {
+    if (error instanceof WorkflowUpdateFailedError) throw new SessionError('InvalidInput', error.cause?.message ?? error.message)
+    if (!(error instanceof WorkflowNotFoundError)) throw error
+    const startWorkflowOperation = new WithStartWorkflowOperation(WORKFLOWS.session, {
+      ...(await wakeOptions(options)),
+      workflowIdConflictPolicy: 'USE_EXISTING',
+    })
+    return client.workflow.executeUpdateWithStart<Receipt, [CompactionRequest]>(UPDATES.submitCompaction, { ...update, startWorkflowOperation })
+  }
+}
+
+/** Longer than a child may run. */
+const WAIT_MS = 35 * 60_000
+
+/**
+ * Waits in the store for what became of a request. An abort cancels the request, waits until it is settled, and throws the signal's own reason.
+ *
+ * @throws ManualCompactionError
+ */
+export async function waitForCompaction(options: SessionOptions, requestId: string, signal?: AbortSignal): Promise<CompactionOutcome> {
+  const { store, sessionId, client } = options
+  if (store === undefined) throw new SessionError('InvalidInput', 'Waiting for a compaction needs a store: give one to the SessionClient, or use requestCompaction.')
+  const settled = async () => {
+    const [row] = await store.inbox(sessionId, { requestIds: [requestId] })
+    return row !== undefined && (row.state === 'done' || row.state === 'refused') ? row : undefined
+  }
+  let row = await poll(WAIT_MS, settled, signal).catch((error: unknown) => {
+    if (signal?.aborted) return undefined
+    throw error
+  })
+  if (signal?.aborted && row === undefined) {
+    await client.workflow.getHandle(sessionId).signal(SIGNALS.cancelCompaction, { requestId, reason: String(signal.reason) })
+    row = await poll(WAIT_MS, settled)
+    signal.throwIfAborted()
+  }
+  if (row === undefined) throw new ManualCompactionError('interrupted', `The compaction ${requestId} was not settled within ${WAIT_MS / 60_000} minutes.`)
+  return outcomeOf(row.outcome, requestId)
+}
+
+function outcomeOf(stored: unknown, requestId: string): CompactionOutcome {
+  const record = typeof stored === 'object' && stored !== null ? stored : {}
+  if ('outcome' in record) return compactionOutcomeSchema.parse(record.outcome)
+  const error = 'error' in record ? String(record.error) : 'unknown'
+  if (error === 'Busy' || error === 'busy') throw new ManualCompactionError('busy', `The compaction ${requestId} was refused: another one was open.`)
+  if (error === 'cancelled') throw new ManualCompactionError('cancelled', `The compaction ${requestId} was cancelled before it began.`)
+  throw new SessionError('LogRejected', `The compaction ${requestId} was refused: ${error}.`)
+}

@@ -1,0 +1,18 @@
+export { COMPACT_CHECKPOINT_SOURCE, isCompactCheckpointSource } from '../shared/checkpoint-source.ts'
+export {
+  type CompactionErrorCode,
+  type ErrorName,
+  isSessionError,
+  ManualCompactionError,
+  type ManualCompactionErrorCode,
+  SessionError,
+} from '../shared/errors.ts'
+export type { CompactionRecord, CompactionRequest, Reading, Receipt, SessionState } from '../shared/protocol.ts'
+export type { ContentBlock, Message } from '../shared/session/content.ts'
+export type { CompactionCause, CompactionTrigger, SessionEvent, TurnEndReason, Usage } from '../shared/session/events.ts'
+export type { CompactionResult } from './compaction-result.ts'
+export { type CompactOptions, Session } from './session.ts'
+export { SessionClient, type SessionClientOptions } from './session-client.ts'
+export type { StartOptions } from './start-session.ts'
+export { Turn, type TurnResult } from './turn.ts'
+export type { Watched, WatchOptions } from './watch.ts'

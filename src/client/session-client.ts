@@ -1,0 +1,51 @@
+import type { Client } from '@temporalio/client'
+import { SessionError } from '../shared/errors.ts'
+import { SESSION_ID_PATTERN } from '../shared/limits.ts'
+import type { SessionRow, SessionStore } from '../shared/ports/store.ts'
+import { DEFAULT_TASK_QUEUE } from '../shared/protocol.ts'
+import { Session } from './session.ts'
+import { type StartOptions, startSession } from './start-session.ts'
+
+export interface SessionClientOptions {
+  /** Temporal's client. */
+  readonly client: Client
+  /** The session store. Without it the client can only control: start, prompt inline, ask for compactions, query. */
+  readonly store?: SessionStore
+  /** Queue of sessions that do not name one. Default `durable-compaction`. */
+  readonly taskQueue?: string
+}
+
+/** Starts and finds sessions. Holds no state of its own: any process with the same server and store sees the same sessions. */
+export class SessionClient {
+  readonly #options: Required<Pick<SessionClientOptions, 'client' | 'taskQueue'>> & Pick<SessionClientOptions, 'store'>
+
+  constructor(options: SessionClientOptions) {
+    this.#options = { taskQueue: DEFAULT_TASK_QUEUE, ...options }
+  }
+
+  /**
+   * Starts a session, or returns the running one with the same settings. Waits until the first activity has accepted the settings (`wait: false` skips).
+   *
+   * @throws SessionError `SessionConflict` (it runs with other settings), `InvalidInput`, `InvalidPolicy`, `UnknownModel`, `UnknownTool`,
+   * `WorkerUnavailable` (no worker answered within 10 s)
+   */
+  async start(sessionId: string, options: StartOptions): Promise<Session> {
+    const session = this.get(sessionId)
+    await startSession({ ...this.#options, sessionId, options })
+    return session
+  }
+
+  /** A handle; asks nobody whether the session exists. @throws SessionError `InvalidInput` for an id that cannot be one. */
+  get(sessionId: string): Session {
+    if (!SESSION_ID_PATTERN.test(sessionId)) {
+      throw new SessionError('InvalidInput', `A session id has 1 to 64 characters of A-Z a-z 0-9 . _ -, got ${JSON.stringify(sessionId.slice(0, 80))}.`)
+    }
+    return new Session({ ...this.#options, sessionId })
+  }
+
+  /** Sessions of the store, newest activity first. @throws SessionError `InvalidInput` without a store */
+  async list(options: { readonly limit?: number } = {}): Promise<readonly SessionRow[]> {
+    if (this.#options.store === undefined) throw new SessionError('InvalidInput', 'list needs a store: give one to the SessionClient.')
+    return this.#options.store.sessions(options)
+  }
+}

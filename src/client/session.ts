@@ -1,0 +1,161 @@
+import { randomUUID } from 'node:crypto'
+import type { Client, WorkflowHandle } from '@temporalio/client'
+import { ManualCompactionError, SessionError } from '../shared/errors.ts'
+import { LIMITS } from '../shared/limits.ts'
+import type { Delivery, SessionRow, SessionStore } from '../shared/ports/store.ts'
+import {
+  type CancelTurn,
+  type CompactionRecord,
+  type CompactionRequest,
+  QUERIES,
+  type Reading,
+  type Receipt,
+  SIGNALS,
+  type SessionState,
+  type WhenBusy,
+} from '../shared/protocol.ts'
+import type { ContentBlock } from '../shared/session/content.ts'
+import type { SessionEvent } from '../shared/session/events.ts'
+import { promptContent, promptProblem, utf8Bytes } from '../shared/session/prompt-content.ts'
+import { type CompactionResult, compactionResult } from './compaction-result.ts'
+import { requestCompaction, waitForCompaction } from './compaction-request.ts'
+import { Turn } from './turn.ts'
+import { sendSignal } from './wake.ts'
+import { type WatchOptions, type Watched, watchSession } from './watch.ts'
+
+export interface SessionOptions {
+  readonly client: Client
+  readonly store?: SessionStore
+  readonly taskQueue: string
+  readonly sessionId: string
+}
+
+export interface CompactOptions {
+  readonly requestId?: string
+  /** What the checkpoint must keep, at most 800 characters. A blank one is none. */
+  readonly focus?: string
+  /** Default `refuse`: `busy` while a turn runs or a compaction is open. `wait`: at the next step boundary. */
+  readonly whenBusy?: WhenBusy
+  /** Aborting cancels the request; the call throws the signal's own reason. */
+  readonly signal?: AbortSignal
+}
+
+/** One session. Reads come from the store and need no worker; what changes it goes through its workflow. */
+export class Session {
+  readonly id: string
+  /** Temporal's handle, for everything else. */
+  readonly workflow: WorkflowHandle
+  readonly #options: SessionOptions
+
+  constructor(options: SessionOptions) {
+    this.id = options.sessionId
+    this.workflow = options.client.workflow.getHandle(options.sessionId)
+    this.#options = options
+  }
+
+  /**
+   * Accepts a prompt: with a store its body is durable before this returns. The same `requestId` again is the same prompt.
+   *
+   * @throws SessionError `InvalidInput`, `KeyConflict` (same id, other content), `QueueFull`, `SessionClosed`, `SessionNotFound`
+   */
+  async prompt(
+    content: string | readonly ContentBlock[],
+    options: { readonly requestId?: string; readonly delivery?: Delivery } = {},
+  ): Promise<Turn> {
+    const { requestId = randomUUID(), delivery = 'next-turn' } = options
+    const problem = promptProblem(content)
+    if (problem !== undefined) throw new SessionError('InvalidInput', `prompt: ${problem}`)
+    const { store } = this.#options
+    if (store === undefined) {
+      const bytes = utf8Bytes(JSON.stringify(content))
+      if (bytes > LIMITS.inlineBytes) throw new SessionError('InvalidInput', `prompt of ${bytes} bytes; without a store ${LIMITS.inlineBytes} are allowed: give the SessionClient the store.`)
+      await sendSignal(this.#options, SIGNALS.prompt, { requestId, content, delivery })
+      return new Turn(this.#options, requestId, 0)
+    }
+    const row = await store.putInbox({ sessionId: this.id, requestId, kind: 'prompt', body: promptContent(content), delivery })
+    // A `no-wake` message waits in the inbox for the next turn; there is nobody to tell.
+    if (row.state === 'waiting' && delivery !== 'no-wake') await sendSignal(this.#options, SIGNALS.prompt, { requestId, delivery })
+    return new Turn(this.#options, requestId, row.acceptedAt)
+  }
+
+  /** The turn of a prompt, also of another process's. */
+  turn(requestId: string): Turn {
+    return new Turn(this.#options, requestId, 0)
+  }
+
+  /**
+   * Compacts now, also below the threshold, and waits for the result. Null when nothing useful can be taken.
+   *
+   * @throws ManualCompactionError; the signal's own reason
+   */
+  compactNow(options: CompactOptions = {}): Promise<CompactionResult | null> {
+    return this.#compact(options)
+  }
+
+  /** Compacts the surface nodes from `start` to `end` (seqs, inclusive, in surface order). @throws SessionError `InvalidSpan`; otherwise as {@link compactNow} */
+  compactRegion(start: number, end: number, options: CompactOptions = {}): Promise<CompactionResult | null> {
+    return this.#compact({ ...options, span: { start, end } })
+  }
+
+  /** Asks for a compaction and returns at once. */
+  async requestCompaction(request: CompactionRequest = {}): Promise<Receipt> {
+    return requestCompaction(this.#options, { whenBusy: 'wait', requestId: randomUUID(), ...request })
+  }
+
+  async #compact({ signal, ...request }: CompactOptions & { readonly span?: { start: number; end: number } }): Promise<CompactionResult | null> {
+    signal?.throwIfAborted()
+    const requestId = request.requestId ?? randomUUID()
+    const receipt = await requestCompaction(this.#options, { ...request, requestId, whenBusy: request.whenBusy ?? 'refuse' })
+    if (receipt.status === 'busy') throw new ManualCompactionError('busy', `Session ${this.id} is busy: wait, or ask with whenBusy "wait".`)
+    const outcome = await waitForCompaction(this.#options, requestId, signal)
+    return compactionResult(this.#store('compactNow'), this.id, outcome)
+  }
+
+  /** Stops the running turn, or the named one; the log stays valid. */
+  cancelTurn(request: CancelTurn = {}): Promise<void> {
+    return this.workflow.signal(SIGNALS.cancelTurn, request)
+  }
+
+  cancelCompaction(requestId: string, reason?: string): Promise<void> {
+    return this.workflow.signal(SIGNALS.cancelCompaction, { requestId, ...(reason === undefined ? {} : { reason }) })
+  }
+
+  /** Ends the session after the running turn; waiting prompts stay in the inbox. */
+  close(reason?: string): Promise<void> {
+    return this.workflow.signal(SIGNALS.close, { requestId: randomUUID(), ...(reason === undefined ? {} : { reason }) })
+  }
+
+  /** Live control state; needs a worker. */
+  state(): Promise<SessionState> {
+    return this.workflow.query(QUERIES.sessionState)
+  }
+
+  /** Newest first, bounded; needs a worker. The whole record is in the store: {@link compactions}. */
+  compactionHistory(options: { readonly limit?: number } = {}): Promise<readonly CompactionRecord[]> {
+    return this.workflow.query(QUERIES.compactionHistory, options)
+  }
+
+  contextReading(): Promise<Reading | null> {
+    return this.workflow.query(QUERIES.contextReading)
+  }
+
+  /** What the store keeps of the session; null when it does not know it. */
+  stored(): Promise<SessionRow | null> {
+    return this.#store('stored').session(this.id)
+  }
+
+  /** The log from after a seq on, in pages. */
+  events(query: { readonly after?: number; readonly limit?: number } = {}): Promise<readonly SessionEvent[]> {
+    return this.#store('events').events(this.id, query)
+  }
+
+  /** Events in order as they land, and live text that is not durable, until the signal aborts. */
+  watch(options: WatchOptions = {}): AsyncIterable<Watched> {
+    return watchSession(this.#store('watch'), this.id, options)
+  }
+
+  #store(what: string): SessionStore {
+    if (this.#options.store === undefined) throw new SessionError('InvalidInput', `${what} needs a store: give one to the SessionClient.`)
+    return this.#options.store
+  }
+}

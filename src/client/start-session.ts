@@ -1,0 +1,107 @@
+import { type Client, WorkflowExecutionAlreadyStartedError, WorkflowFailedError } from '@temporalio/client'
+import { ERROR_NAMES, type ErrorName, SessionError } from '../shared/errors.ts'
+import { QUERIES, type SessionStart, type SessionState, type SessionWorkflowInput, WORKFLOWS } from '../shared/protocol.ts'
+import { canonicalJson } from '../shared/session/canonical-json.ts'
+import { hash53 } from '../shared/session/keys.ts'
+import { splitQueues } from '../shared/task-queues.ts'
+import { poll } from './poll.ts'
+
+export interface StartOptions {
+  /** `provider/model`; null: a session without a model, whose checkpoints code writes. */
+  readonly model: string | null
+  readonly system?: string
+  /** Names of tools of the worker. */
+  readonly tools?: readonly string[]
+  /** Policy settings (see `PolicyInput`); what is not given has its default. */
+  readonly policy?: Readonly<Record<string, unknown>>
+  readonly preset?: 'default' | 'lean' | 'threeLevel'
+  /** Provider settings such as `temperature`, passed on as they are. */
+  readonly sampling?: Readonly<Record<string, unknown>>
+  readonly taskQueue?: string
+  /** False: model calls and tools run on the session's own queue, for a single plain worker. Default true. */
+  readonly splitTaskQueues?: boolean
+  /** Wait until the settings are accepted. Default true. */
+  readonly wait?: boolean
+}
+
+interface Start {
+  readonly client: Client
+  readonly taskQueue: string
+  readonly sessionId: string
+  readonly options: StartOptions
+}
+
+/** A worker that runs answers within a second; this long without an answer means that there is none. */
+const ACCEPT_MS = 10_000
+
+export async function startSession({ client, taskQueue: defaultQueue, sessionId, options }: Start): Promise<void> {
+  const start = sessionStart(options)
+  const taskQueue = options.taskQueue ?? defaultQueue
+  const input: SessionWorkflowInput = {
+    v: 1,
+    start,
+    ...(options.splitTaskQueues === false ? {} : { taskQueues: splitQueues(taskQueue) }),
+  }
+  const settings = hash53(canonicalJson(start)).toString(36)
+  try {
+    await client.workflow.start(WORKFLOWS.session, {
+      workflowId: sessionId,
+      taskQueue,
+      args: [input],
+      workflowIdConflictPolicy: 'FAIL',
+      memo: { settings, ...(input.taskQueues === undefined ? {} : { taskQueues: input.taskQueues }) },
+    })
+  } catch (error) {
+    if (!(error instanceof WorkflowExecutionAlreadyStartedError)) throw error
+    await requireSameSettings(client, sessionId, settings)
+  }
+  if (options.wait !== false) await accepted(client, sessionId, taskQueue)
+}
+
+function sessionStart(options: StartOptions): SessionStart {
+  return {
+    model: options.model,
+    system: options.system ?? '',
+    tools: [...(options.tools ?? [])],
+    ...(options.sampling === undefined ? {} : { sampling: options.sampling }),
+    ...(options.policy === undefined ? {} : { policy: options.policy }),
+    ...(options.preset === undefined ? {} : { preset: options.preset }),
+  }
+}
+
+async function requireSameSettings(client: Client, sessionId: string, settings: string): Promise<void> {
+  const { memo } = await client.workflow.getHandle(sessionId).describe()
+  if (memo?.['settings'] === settings) return
+  throw new SessionError('SessionConflict', `Session ${sessionId} already runs with other settings: use another id, or get("${sessionId}") for the one that runs.`)
+}
+
+/** Polls the session's state until the first activity has answered; a refusal is thrown by its own name. */
+async function accepted(client: Client, sessionId: string, taskQueue: string): Promise<void> {
+  const handle = client.workflow.getHandle(sessionId)
+  const state = await poll(ACCEPT_MS, async () => {
+    const { status } = await handle.describe()
+    if (status.name === 'FAILED') return 'failed' as const
+    if (status.name !== 'RUNNING') return 'ended' as const
+    const answer = await client
+      .withDeadline(Date.now() + 2000, () => handle.query<SessionState>(QUERIES.sessionState))
+      .catch(() => undefined)
+    return answer === undefined || answer.status === 'starting' ? undefined : ('accepted' as const)
+  })
+  if (state === 'failed') throw await refusal(handle)
+  if (state === undefined) {
+    throw new SessionError('WorkerUnavailable', `No worker of task queue ${JSON.stringify(taskQueue)} answered within ${ACCEPT_MS / 1000} s: start one. The session ${sessionId} waits for it.`)
+  }
+}
+
+async function refusal(handle: { result(): Promise<unknown> }): Promise<Error> {
+  try {
+    await handle.result()
+  } catch (error) {
+    for (let cause: unknown = error; cause instanceof Error; cause = cause.cause) {
+      const type = 'type' in cause ? cause.type : undefined
+      if (typeof type === 'string' && (ERROR_NAMES as readonly string[]).includes(type)) return new SessionError(type as ErrorName, cause.message)
+    }
+    if (error instanceof WorkflowFailedError || error instanceof Error) return error
+  }
+  return new Error('The session ended before it accepted its settings.')
+}

@@ -1,0 +1,34 @@
+import { WorkflowNotFoundError } from '@temporalio/client'
+import { SessionError } from '../shared/errors.ts'
+import { type SessionWorkflowInput, type TaskQueues, WORKFLOWS } from '../shared/protocol.ts'
+import type { SessionOptions } from './session.ts'
+
+/** Signals a session; one that completed by idleness is woken as a new life. */
+export async function sendSignal(options: SessionOptions, signal: string, argument: unknown): Promise<void> {
+  try {
+    await options.client.workflow.getHandle(options.sessionId).signal(signal, argument)
+  } catch (error) {
+    if (!(error instanceof WorkflowNotFoundError)) throw error
+    await options.client.workflow.signalWithStart(WORKFLOWS.session, { ...(await wakeOptions(options)), signal, signalArgs: [argument] })
+  }
+}
+
+/** How the session's workflow is started again: where it ran before, from its recorded header. */
+export async function wakeOptions(options: SessionOptions) {
+  const { client, sessionId } = options
+  const last = await client.workflow.getHandle(sessionId).describe().catch((error: unknown) => {
+    if (error instanceof WorkflowNotFoundError) return null
+    throw error
+  })
+  if (last === null && (await options.store?.session(sessionId)) == null) {
+    throw new SessionError('SessionNotFound', `Neither Temporal nor the store knows session ${sessionId}: start it first.`)
+  }
+  const taskQueues = last?.memo?.['taskQueues'] as TaskQueues | undefined
+  const input: SessionWorkflowInput = { v: 1, ...(taskQueues === undefined ? {} : { taskQueues }) }
+  return {
+    workflowId: sessionId,
+    taskQueue: last?.taskQueue ?? options.taskQueue,
+    args: [input] as [SessionWorkflowInput],
+    ...(last?.memo === undefined ? {} : { memo: last.memo }),
+  }
+}

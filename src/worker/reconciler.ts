@@ -1,0 +1,85 @@
+import type { WorkflowRuns } from '../activities/deps.ts'
+import type { Clock } from '../shared/ports/clock.ts'
+import type { AttemptRow, SessionStore } from '../shared/ports/store.ts'
+
+export interface ReconcilerOptions {
+  readonly store: SessionStore
+  readonly runs: WorkflowRuns
+  /** Ends a child that is past its deadline. */
+  readonly terminate: (workflowId: string, reason: string) => Promise<void>
+  readonly namespace: string
+  readonly cluster: string
+  readonly clock: Clock
+  /** Default 60,000, with up to a tenth of jitter. */
+  readonly intervalMs?: number
+  /** Attempts younger than this are left alone; default 60,000. */
+  readonly minAgeMs?: number
+  /** What was closed, and errors of a round, for the log. */
+  readonly onClosed?: (attempt: AttemptRow, why: string) => void
+  readonly onError?: (error: unknown) => void
+}
+
+/** A child may need this long after its deadline to close its own bracket. */
+const DEADLINE_GRACE_MS = 60_000
+const DEFAULT_INTERVAL_MS = 60_000
+const DEFAULT_MIN_AGE_MS = 60_000
+const JITTER = 0.1
+
+export interface Reconciler {
+  /** One round; returns how many attempts it closed. */
+  round(): Promise<number>
+  stop(): void
+}
+
+/**
+ * Closes brackets that nobody works on any more: the last of the closers (DESIGN 5). It asks the server for the child of each open attempt of its own namespace and
+ * cluster; whatever it is not sure of, it leaves alone.
+ */
+export function startReconciler(options: ReconcilerOptions): Reconciler {
+  let timer: NodeJS.Timeout | undefined
+  let stopped = false
+  const round = () => reconcile(options)
+  const schedule = () => {
+    if (stopped) return
+    const interval = options.intervalMs ?? DEFAULT_INTERVAL_MS
+    timer = setTimeout(() => void round().catch((error: unknown) => options.onError?.(error)).finally(schedule), interval * (1 + Math.random() * JITTER))
+    timer.unref()
+  }
+  schedule()
+  return {
+    round,
+    stop: () => {
+      stopped = true
+      clearTimeout(timer)
+    },
+  }
+}
+
+async function reconcile(options: ReconcilerOptions): Promise<number> {
+  const { store, namespace, cluster, clock, minAgeMs = DEFAULT_MIN_AGE_MS } = options
+  let closed = 0
+  for (const attempt of await store.attempts({ state: 'open' })) {
+    if (attempt.namespace !== namespace || attempt.cluster !== cluster) continue
+    if (clock() - attempt.startedAt < minAgeMs) continue
+    try {
+      const why = await whyDead(options, attempt)
+      if (why === null) continue
+      const error = { code: 'interrupted' as const, stage: 'reconciler', message: why }
+      await store.closeAttempt({ sessionId: attempt.sessionId, compactionId: attempt.compactionId, error })
+      closed++
+      options.onClosed?.(attempt, why)
+    } catch (error) {
+      options.onError?.(error)
+    }
+  }
+  return closed
+}
+
+async function whyDead({ runs, terminate, clock }: ReconcilerOptions, attempt: AttemptRow): Promise<string | null> {
+  const child = await runs.describe(attempt.childWorkflowId)
+  if (child === null) return `The server does not know its workflow ${attempt.childWorkflowId}.`
+  if (!child.running) return `Its workflow ${attempt.childWorkflowId} has closed.`
+  if (clock() <= attempt.deadline + DEADLINE_GRACE_MS) return null
+  await terminate(attempt.childWorkflowId, 'durable-compaction: past the deadline of its attempt')
+  return `Its workflow ${attempt.childWorkflowId} ran past its deadline and was terminated.`
+}
