@@ -1,0 +1,77 @@
+import { spawn } from 'node:child_process'
+import { z } from 'zod'
+import { LIMITS } from '../../shared/limits.ts'
+import type { Tool } from '../../shared/ports/tool.ts'
+import { confinedPath } from './confined-path.ts'
+
+const TIMEOUT_MS = 120_000
+/** What a stopped command gets to end by itself. */
+const GRACE_MS = 500
+
+const input = z.object({ command: z.string().min(1).describe('A shell command, run in the working folder.') })
+
+/** Runs a shell command in `root`. The folder is where it starts, not a sandbox. Not idempotent: it is never run twice for one call. */
+export function runCommandTool(root: string): Tool {
+  return {
+    name: 'run_command',
+    description: 'Run a shell command in the working folder; answers its output and exit code.',
+    input,
+    timeoutMs: TIMEOUT_MS,
+    async run(raw, { signal }) {
+      const { command } = input.parse(raw)
+      const { output, code, stoppedBy } = await run(command, await confinedPath(root, '.'), signal)
+      const ending = stoppedBy === null ? `[exit code ${code}]` : `[stopped by ${stoppedBy}]`
+      return { content: `${output}${output === '' || output.endsWith('\n') ? '' : '\n'}${ending}`, isError: code !== 0 }
+    },
+  }
+}
+
+interface Finished {
+  readonly output: string
+  readonly code: number | null
+  readonly stoppedBy: NodeJS.Signals | null
+}
+
+function run(command: string, folder: string, signal: AbortSignal): Promise<Finished> {
+  return new Promise((resolve, reject) => {
+    // A process group of its own, so that what the command started ends with it.
+    const child = spawn('sh', ['-c', command], { cwd: folder, detached: true, stdio: ['ignore', 'pipe', 'pipe'] })
+    const collected = collector()
+    child.stdout.on('data', collected.add)
+    child.stderr.on('data', collected.add)
+    const kill = (name: NodeJS.Signals) => {
+      try {
+        if (child.pid !== undefined) process.kill(-child.pid, name)
+      } catch {
+        // The group has ended already.
+      }
+    }
+    const abort = () => {
+      kill('SIGTERM')
+      setTimeout(() => kill('SIGKILL'), GRACE_MS).unref()
+    }
+    signal.addEventListener('abort', abort, { once: true })
+    child.on('error', reject)
+    child.on('close', (code, stoppedBy) => {
+      signal.removeEventListener('abort', abort)
+      resolve({ output: collected.text(), code, stoppedBy })
+    })
+  })
+}
+
+/** Keeps the first bytes up to the limit and counts the rest, so that a command that never stops talking costs no memory. */
+function collector() {
+  const parts: Buffer[] = []
+  let kept = 0
+  let dropped = 0
+  return {
+    add(part: Buffer) {
+      const room = Math.max(0, LIMITS.toolOutputBytes - kept)
+      const taken = part.subarray(0, room)
+      if (taken.length > 0) parts.push(taken)
+      kept += taken.length
+      dropped += part.length - taken.length
+    },
+    text: () => Buffer.concat(parts).toString('utf8') + (dropped === 0 ? '' : `\n[${dropped} more bytes were not kept]`),
+  }
+}
