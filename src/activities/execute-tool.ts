@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import type { Tool, ToolContext } from '../shared/ports/tool.ts'
 import { type ContentBlock, text, type ToolUseBlock } from '../shared/session/content.ts'
-import { wellFormedDeep } from '../shared/session/well-formed.ts'
+import { wellFormed } from '../shared/session/well-formed.ts'
 
 export interface ExecutedCall {
   readonly content: readonly ContentBlock[]
@@ -41,7 +41,7 @@ function untilAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
 }
 
 function contentOf(output: string | readonly ContentBlock[]): readonly ContentBlock[] {
-  const blocks = wellFormedDeep(typeof output === 'string' ? [text(output)] : output)
+  const blocks = wellFormed(typeof output === 'string' ? [text(output)] : output)
   const kept = blocks.filter((block) => block.type !== 'text' || block['text'] !== '')
   return kept.length === 0 ? [text('(no output)')] : kept
 }

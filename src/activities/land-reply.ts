@@ -6,7 +6,7 @@ import type { Tool } from '../shared/ports/tool.ts'
 import { isToolUse, text, type ToolUseBlock } from '../shared/session/content.ts'
 import type { NewEvent, SessionEvent, TurnEndReason } from '../shared/session/events.ts'
 import { keys } from '../shared/session/keys.ts'
-import { wellFormedDeep } from '../shared/session/well-formed.ts'
+import { wellFormed } from '../shared/session/well-formed.ts'
 import { priceContent } from '../shared/tokens/price.ts'
 import type { CallModelInput, CallModelResult } from './call-model.ts'
 import type { ActivityDeps } from './deps.ts'
@@ -35,7 +35,7 @@ const TOOL_TIMEOUT_MS = 120_000
 export async function landReply(deps: ActivityDeps, landing: Landing): Promise<CallModelResult> {
   const { input, actor, session, surface, request, reply } = landing
   const { sessionId, turn, step } = input
-  const content = uniqueCallIds(wellFormedDeep(reply.content), surface.nodes)
+  const content = uniqueCallIds(wellFormed(reply.content), surface.nodes)
   const assistant: NewEvent<'assistant/message'> = {
     key: keys.assistant(turn, step),
     type: 'assistant/message',

@@ -4,7 +4,7 @@ import type { Actor } from '../shared/ports/store.ts'
 import type { Paid } from '../shared/protocol.ts'
 import type { NewEvent, RefusalReason, SessionEvent } from '../shared/session/events.ts'
 import { keys } from '../shared/session/keys.ts'
-import { wellFormedDeep } from '../shared/session/well-formed.ts'
+import { wellFormed } from '../shared/session/well-formed.ts'
 import type { ActivityDeps } from './deps.ts'
 import { asOwner } from './owner.ts'
 import { addUsage, NO_USAGE } from './paid.ts'
@@ -65,7 +65,7 @@ async function record(calls: AttemptCalls, index: number, call: Call, reply: Mod
       model: reply.model ?? call.request.model,
       maxTokens: call.request.maxTokens,
       stopReason: reply.stopReason,
-      rawOutput: [...wellFormedDeep(reply.content)],
+      rawOutput: [...wellFormed(reply.content)],
       ...(reply.usage === null ? {} : { usage: reply.usage }),
       accepted: refusedBecause === null,
       ...(refusedBecause === null ? {} : { refusedBecause }),

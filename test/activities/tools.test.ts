@@ -1,0 +1,123 @@
+import assert from 'node:assert/strict'
+import { mkdtemp, mkdir, readFile, rm, symlink, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { after, before, describe, test } from 'node:test'
+import { z } from 'zod'
+import { executeTool } from '../../src/activities/execute-tool.ts'
+import { fileTools } from '../../src/activities/tools/file-tools.ts'
+import type { Tool } from '../../src/shared/ports/tool.ts'
+import { isText } from '../../src/shared/session/content.ts'
+
+let outside: string
+let root: string
+let tools: readonly Tool[]
+
+before(async () => {
+  outside = await mkdtemp(join(tmpdir(), 'dc-tools-'))
+  root = join(outside, 'root')
+  await mkdir(join(root, 'sub'), { recursive: true })
+  await writeFile(join(outside, 'secret.txt'), 'secret')
+  await writeFile(join(root, 'a.txt'), 'one\ntwo\nthree')
+  await writeFile(join(root, 'sub', 'b.txt'), 'Two birds')
+  await writeFile(join(root, 'binary'), Buffer.from([1, 0, 2]))
+  await symlink(join(outside, 'secret.txt'), join(root, 'link'))
+  await symlink(outside, join(root, 'up'))
+  tools = fileTools(root)
+})
+after(() => rm(outside, { recursive: true, force: true }))
+
+async function run(name: string, input: unknown, options: { signal?: AbortSignal } = {}) {
+  const tool = tools.find((candidate) => candidate.name === name)
+  assert.ok(tool, `no tool ${name}`)
+  const signal = options.signal ?? new AbortController().signal
+  const { content, isError } = await executeTool(tool, { type: 'tool_use', id: 'c1', name, input }, { sessionId: 's', callId: 'c1', signal })
+  return { text: content.filter(isText).map((block) => block.text).join(''), isError }
+}
+
+describe('file tools', () => {
+  test('read_file reads whole files and lines', async () => {
+    assert.deepEqual(await run('read_file', { path: 'a.txt' }), { text: 'one\ntwo\nthree', isError: false })
+    assert.deepEqual(await run('read_file', { path: 'a.txt', offset: 2, limit: 1 }), { text: 'two', isError: false })
+    assert.match((await run('read_file', { path: 'a.txt', offset: 9 })).text, /3 lines, asked was from line 9/)
+    assert.match((await run('read_file', { path: 'binary' })).text, /binary file/)
+  })
+
+  for (const path of ['../secret.txt', 'link', 'up/secret.txt', '/etc/passwd', 'sub/../../secret.txt']) {
+    test(`no tool leaves its root: ${path}`, async () => {
+      const read = await run('read_file', { path })
+      assert.equal(read.isError, true)
+      assert.match(read.text, /outside/)
+      const written = await run('write_file', { path: path === 'link' ? 'up/new' : `${path}.new`, content: 'x' })
+      assert.equal(written.isError, true)
+      assert.equal(await readFile(join(outside, 'secret.txt'), 'utf8'), 'secret')
+    })
+  }
+
+  test('list_files and search_files see the same files', async () => {
+    assert.deepEqual((await run('list_files', {})).text.split('\n'), ['a.txt', 'binary', 'sub/b.txt'])
+    assert.deepEqual((await run('search_files', { text: 'TWO' })).text.split('\n'), ['a.txt:2: two', 'sub/b.txt:1: Two birds'])
+  })
+
+  test('write_file replaces atomically and creates folders', async () => {
+    assert.equal((await run('write_file', { path: 'new/c.txt', content: 'c' })).isError, false)
+    assert.equal(await readFile(join(root, 'new', 'c.txt'), 'utf8'), 'c')
+  })
+
+  test('run_command answers output and exit code; a failure is an error result', async () => {
+    assert.deepEqual(await run('run_command', { command: 'echo hi' }), { text: 'hi\n[exit code 0]', isError: false })
+    assert.deepEqual(await run('run_command', { command: 'echo no >&2; exit 3' }), { text: 'no\n[exit code 3]', isError: true })
+  })
+
+  test('run_command keeps at most 16 MiB of an endless output', async () => {
+    const { text } = await run('run_command', { command: 'head -c 50000000 /dev/zero | tr "\\0" x' })
+    assert.ok(text.length < 17 * 1024 * 1024, `${text.length}`)
+    assert.match(text.slice(-80), /more bytes were not kept\]\n\[exit code 0\]/)
+  })
+
+  test('cancel stops a command with all that it started, within a second', async () => {
+    const stop = new AbortController()
+    const begun = Date.now()
+    setTimeout(() => stop.abort(new Error('stopped')), 100)
+    await assert.rejects(run('run_command', { command: 'sleep 30 & wait' }, { signal: stop.signal }), /stopped/)
+    assert.ok(Date.now() - begun < 1000)
+  })
+})
+
+describe('executeTool', () => {
+  // AbortSignal.timeout keeps no process alive; in a worker the heartbeat does.
+  let alive: NodeJS.Timeout
+  before(() => {
+    alive = setInterval(() => undefined, 1000)
+  })
+  after(() => clearInterval(alive))
+  const context = { sessionId: 's', callId: 'c', signal: new AbortController().signal }
+  const tool = (run: Tool['run'], timeoutMs?: number): Tool => ({
+    name: 't',
+    description: '',
+    input: z.object({ n: z.number() }),
+    ...(timeoutMs === undefined ? {} : { timeoutMs }),
+    run,
+  })
+  const call = (input: unknown) => ({ type: 'tool_use' as const, id: 'c', name: 't', input })
+
+  test('an input that does not fit the schema is an error result and does not run', async () => {
+    let ran = false
+    const result = await executeTool(tool(async () => ((ran = true), 'x')), call({ n: 'one' }), context)
+    assert.equal(result.isError, true)
+    assert.match(String(result.content[0]?.['text']), /not valid.*n/s)
+    assert.equal(ran, false)
+  })
+
+  test('a tool that throws, and one that never answers, are error results', async () => {
+    const thrown = await executeTool(tool(async () => Promise.reject(new Error('boom'))), call({ n: 1 }), context)
+    assert.deepEqual(thrown, { content: [{ type: 'text', text: 't failed: boom' }], isError: true })
+    const late = await executeTool(tool(() => new Promise(() => undefined), 50), call({ n: 1 }), context)
+    assert.match(String(late.content[0]?.['text']), /within 50 ms/)
+  })
+
+  test('an empty output is said, lone surrogates are mended', async () => {
+    assert.deepEqual((await executeTool(tool(async () => ''), call({ n: 1 }), context)).content, [{ type: 'text', text: '(no output)' }])
+    assert.deepEqual((await executeTool(tool(async () => 'a\ud800b'), call({ n: 1 }), context)).content, [{ type: 'text', text: 'a\ufffdb' }])
+  })
+})
