@@ -3,9 +3,6 @@ import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { run } from 'node:test'
 import { spec } from 'node:test/reporters'
-import { bundleWorkflowCode } from '@temporalio/worker'
-import { findTemporalCli } from '../src/worker/dev-server/find-cli.ts'
-import { obtainServer } from '../src/worker/dev-server/obtain-server.ts'
 import type { TemporalServer } from '../src/worker/dev-server/start-dev-server.ts'
 import { countProblems, kindOf, planTests, type TestCounts, type TestPlan } from './test-plan.ts'
 
@@ -44,8 +41,10 @@ function testFiles(kind: string): string[] {
   }
 }
 
+/** Loads what it needs only when it is needed: a run of pure tests starts at once. */
 async function prepare(plan: TestPlan): Promise<TemporalServer | undefined> {
   if (plan.needsBundle) {
+    const { bundleWorkflowCode } = await import('@temporalio/worker')
     const { code } = await bundleWorkflowCode({
       workflowsPath: resolve('src/workflows/index.ts'),
       logger: { log() {}, trace() {}, debug() {}, info() {}, warn: console.warn, error: console.error },
@@ -55,6 +54,8 @@ async function prepare(plan: TestPlan): Promise<TemporalServer | undefined> {
     process.env['DURABLE_COMPACTION_TEST_BUNDLE'] = path
   }
   if (!plan.needsServer) return undefined
+  const { findTemporalCli } = await import('../src/worker/dev-server/find-cli.ts')
+  const { obtainServer } = await import('../src/worker/dev-server/obtain-server.ts')
   // Found once, for the server here and for the tests that start one of their own.
   const cli = await findTemporalCli({ onProgress: console.error })
   process.env['TEMPORAL_CLI_PATH'] = cli.path
