@@ -1,6 +1,6 @@
 import { z } from 'zod'
 
-const modelRefSchema = z.strictObject({ provider: z.string().min(1), model: z.string().min(1) })
+export const modelRefSchema = z.strictObject({ provider: z.string().min(1), model: z.string().min(1) })
 export type ModelRef = z.infer<typeof modelRefSchema>
 
 /** What the log's header keeps: every setting decided, no default left to a later release. Tokens unless the name says otherwise. */
@@ -12,18 +12,25 @@ export const resolvedPolicySchema = z.strictObject({
   replyMaxTokens: z.int().positive(),
   /** Pressure when context + pending input reaches this; null turns pressure off (window unknown and no `thresholdTokens`, or `auto` false). */
   pressureTokens: z.int().positive().nullable(),
-  /** Tail kept at pressure. 0 keeps only what the model has not yet seen. */
+  /** Tail kept at pressure, in the provider's tokens. 0 keeps only what the model has not yet seen. */
   retainTokens: z.int().nonnegative(),
   /** Intake limit of one tool result. */
   toolResultMaxTokens: z.int().positive(),
   summarizer: z.union([modelRefSchema, z.literal('deterministic')]),
+  /** Window of the summarizer's model; null when nobody said it. */
+  summarizerWindow: z.int().positive().nullable(),
   summaryFallback: z.enum(['overflow', 'always', 'never']),
   summaryMaxTokens: z.int().positive(),
   compactionRetries: z.int().nonnegative(),
   maxOverflowRetries: z.int().nonnegative(),
-  /** Code points. */
+  /** Code points, and the tools whose results are never cut. */
   prune: z
-    .strictObject({ thresholdChars: z.int().positive(), headChars: z.int().nonnegative(), tailChars: z.int().nonnegative() })
+    .strictObject({
+      thresholdChars: z.int().positive(),
+      headChars: z.int().nonnegative(),
+      tailChars: z.int().nonnegative(),
+      preserve: z.array(z.string()),
+    })
     .nullable(),
   micro: z
     .strictObject({
@@ -33,11 +40,19 @@ export const resolvedPolicySchema = z.strictObject({
     })
     .nullable(),
   compactTool: z.boolean(),
+  /** Summary, plan, open errors and lists of a checkpoint. `checkpointBudget` splits it and lets it give way to pins. */
   checkpointTokens: z.int().positive(),
+  /** The user's own words in a checkpoint. */
   userTextTokens: z.int().nonnegative(),
+  /** The whole checkpoint, pins included: at most a quarter of the threshold. */
+  checkpointLimitTokens: z.int().positive(),
   pins: z.strictObject({ texts: z.array(z.string()), tools: z.array(z.string()) }),
   minGainRatio: z.number().min(0).max(1),
-  breaker: z.strictObject({ maxIneffectivePasses: z.int().positive(), skipSteps: z.array(z.int()), holdMs: z.int().positive() }),
+  breaker: z.strictObject({
+    maxIneffectivePasses: z.int().positive(),
+    skipSteps: z.array(z.int().nonnegative()),
+    holdMs: z.int().positive(),
+  }),
   /** Folder of the JSONL archive, or null. */
   archive: z.string().nullable(),
   /** First line of a checkpoint; empty means the standard frame alone. */

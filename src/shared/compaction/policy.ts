@@ -1,0 +1,242 @@
+import { parseDurationMs } from '../duration.ts'
+import { SessionError } from '../errors.ts'
+import { nearName } from '../near-name.ts'
+import { checkpointBudget, PIN_LIMIT_TOKENS } from './checkpoint-budget.ts'
+import {
+  type ModelOverride,
+  type PolicyInput,
+  type PolicySettings,
+  policyInputSchema,
+  SETTING_NAMES,
+} from './policy-input.ts'
+import { layerProblems, layerSettings, overrideFor } from './policy-layers.ts'
+import { type PolicyProblem, policyProblem, schemaProblems } from './policy-problems.ts'
+import type { ModelRef, ResolvedPolicy } from './policy-schema.ts'
+import { type ModelFacts, type PolicySizes, resolveSizes, sizeProblems } from './policy-sizes.ts'
+import { PRESETS, type PresetName } from './presets.ts'
+
+export type { ModelFacts } from './policy-sizes.ts'
+
+/**
+ * Decides every setting of a policy for the session's model: the preset, over it the policy, over it the override for exactly this
+ * provider and model. Of two forms of one setting the upper layer's wins. The result is complete and deeply frozen.
+ *
+ * @param raw what the user wrote ({@link PolicyInput}); undefined or null is the empty policy
+ * @param model null for a session without a model: its summaries are deterministic
+ * @throws SessionError `InvalidPolicy`: one sentence per problem, each with field, limit and value; `details.problems` has the parts
+ */
+export function resolvePolicy(
+  raw: unknown,
+  model: ModelFacts | null,
+  preset: PresetName = 'default',
+): ResolvedPolicy {
+  const input = parsePolicy(raw ?? {})
+  const override = overrideFor(input, model)
+  const { models: _, ...own } = input
+  const settings = layerSettings([
+    presetSettings(preset),
+    own,
+    override === undefined ? {} : settingsOf(override),
+  ])
+  const sizes = resolveSizes(settings, model, override)
+  const problems = [...sizeProblems(settings, sizes), ...pruneProblems(settings), ...idleProblems(settings)]
+  const summary = summarySettings(settings, input, model, sizes)
+  problems.push(...summary.problems)
+  if (problems.length > 0) throw invalidPolicy(problems)
+  return frozen({
+    ...automatic(settings, sizes),
+    ...summary.resolved,
+    ...checkpointSizes(settings, sizes, summary.resolved.summaryMaxTokens),
+    contextWindow: sizes.contextWindow,
+    replyMaxTokens: sizes.replyMaxTokens,
+    retainTokens: sizes.retainTokens,
+    toolResultMaxTokens: sizes.toolResultMaxTokens,
+    compactionRetries: settings.compactionRetries ?? 1,
+    pins: { texts: [...(settings.pins?.texts ?? [])], tools: [...(settings.pins?.tools ?? [])] },
+    minGainRatio: settings.minGainRatio ?? 0.1,
+    breaker: {
+      maxIneffectivePasses: settings.breaker?.maxIneffectivePasses ?? 3,
+      skipSteps: [...(settings.breaker?.skipSteps ?? [2, 4])],
+      holdMs: settings.breaker?.holdMs ?? 3_600_000,
+    },
+    archive: settings.archive === undefined || settings.archive === false ? null : settings.archive,
+    framePrefix: settings.framePrefix ?? '',
+    idleTimeoutMs: idleTimeoutMs(settings.idleTimeout ?? '24h') ?? null,
+  })
+}
+
+function parsePolicy(raw: unknown): PolicyInput {
+  const parsed = policyInputSchema.safeParse(raw)
+  const problems = parsed.success
+    ? layerProblems(parsed.data)
+    : schemaProblems(parsed.error.issues, raw, settingNames)
+  if (!parsed.success || problems.length > 0) throw invalidPolicy(problems)
+  return parsed.data
+}
+
+const GROUP_NAMES: Readonly<Record<string, readonly string[]>> = {
+  prune: ['thresholdChars', 'headChars', 'tailChars', 'preserve'],
+  micro: ['keepLast', 'preserve', 'minReclaimTokens'],
+  pins: ['texts', 'tools'],
+  breaker: ['maxIneffectivePasses', 'skipSteps', 'holdMs'],
+  summarizer: ['provider', 'model'],
+}
+
+function settingNames(path: readonly PropertyKey[]): readonly string[] {
+  const last = String(path.at(-1))
+  if (path.length === 0) return [...SETTING_NAMES, 'models']
+  return GROUP_NAMES[last] ?? ['provider', 'model', 'contextWindow', 'maxOutputTokens', ...SETTING_NAMES]
+}
+
+function presetSettings(preset: string): PolicySettings {
+  if (Object.hasOwn(PRESETS, preset)) return PRESETS[preset as PresetName]
+  const names = Object.keys(PRESETS)
+  const near = nearName(preset, names)
+  throw invalidPolicy([
+    policyProblem(
+      'preset',
+      `must be ${names.join(', ')}${near === undefined ? '' : ` (did you mean ${near}?)`}`,
+      preset,
+    ),
+  ])
+}
+
+const settingsOf = ({
+  provider: _p,
+  model: _m,
+  contextWindow: _w,
+  maxOutputTokens: _o,
+  ...settings
+}: ModelOverride): PolicySettings => settings
+
+const DEFAULT_PRESERVE = ['read_file']
+
+/** What `auto: false` turns off, and how it is set otherwise. */
+function automatic(settings: PolicySettings, sizes: PolicySizes) {
+  const auto = settings.auto ?? true
+  const micro = settings.micro === false ? {} : (settings.micro ?? {})
+  const prune = settings.prune === false ? {} : (settings.prune ?? {})
+  const preserve = micro.preserve ?? DEFAULT_PRESERVE
+  return {
+    auto,
+    pressureTokens: auto ? sizes.limitTokens : null,
+    maxOverflowRetries: auto ? (settings.maxOverflowRetries ?? 1) : 0,
+    compactTool: auto && (settings.compactTool ?? true),
+    prune:
+      auto && settings.prune !== false
+        ? { ...pruneSizes(settings), preserve: [...(prune.preserve ?? preserve)] }
+        : null,
+    micro:
+      auto && settings.micro !== false
+        ? {
+            keepLast: micro.keepLast ?? 3,
+            preserve: [...preserve],
+            minReclaimTokens: micro.minReclaimTokens ?? 20_000,
+          }
+        : null,
+  }
+}
+
+function pruneSizes(settings: PolicySettings) {
+  const {
+    thresholdChars = 8192,
+    headChars = 4096,
+    tailChars = 1024,
+  } = settings.prune === false ? {} : (settings.prune ?? {})
+  return { thresholdChars, headChars, tailChars }
+}
+
+function pruneProblems(settings: PolicySettings): PolicyProblem[] {
+  const { thresholdChars, headChars, tailChars } = pruneSizes(settings)
+  if (headChars + tailChars < thresholdChars) return []
+  return [
+    policyProblem(
+      'policy.prune',
+      `must keep less than thresholdChars ${thresholdChars} in headChars + tailChars`,
+      headChars + tailChars,
+    ),
+  ]
+}
+
+/** A session without a model has no summarizer but code. */
+function summarySettings(
+  settings: PolicySettings,
+  input: PolicyInput,
+  model: ModelFacts | null,
+  sizes: PolicySizes,
+) {
+  const summarizer =
+    model === null
+      ? 'deterministic'
+      : (settings.summarizer ?? { provider: model.provider, model: model.model })
+  const isOwn =
+    summarizer !== 'deterministic' &&
+    summarizer.provider === model?.provider &&
+    summarizer.model === model.model
+  const listed = summarizer === 'deterministic' ? undefined : overrideFor(input, summarizer)
+  const outputLimit = isOwn ? sizes.maxOutputTokens : (listed?.maxOutputTokens ?? null)
+  const summaryMaxTokens = settings.summaryMaxTokens ?? Math.min(8192, outputLimit ?? 8192)
+  const problems =
+    outputLimit !== null && summaryMaxTokens > outputLimit
+      ? [
+          policyProblem(
+            'policy.summaryMaxTokens',
+            `must be at most the summarizer's limit of ${outputLimit} tokens`,
+            summaryMaxTokens,
+          ),
+        ]
+      : []
+  const resolved = {
+    summarizer: summarizer satisfies ModelRef | 'deterministic',
+    summarizerWindow: isOwn ? sizes.contextWindow : (listed?.contextWindow ?? null),
+    summaryFallback: settings.summaryFallback ?? 'overflow',
+    summaryMaxTokens,
+  } as const
+  return { resolved, problems }
+}
+
+/** At most a quarter of the threshold for the whole checkpoint, so that the next compaction is far away. */
+function checkpointSizes(settings: PolicySettings, { limitTokens }: PolicySizes, summaryMaxTokens: number) {
+  const { checkpointTokens = 5_000, userTextTokens = 8_000 } = settings
+  const whole = checkpointTokens + userTextTokens + PIN_LIMIT_TOKENS
+  const checkpointLimitTokens =
+    limitTokens === null ? whole : Math.max(1, Math.min(whole, Math.floor(limitTokens / 4)))
+  const budget = checkpointBudget(
+    { checkpointTokens, userTextTokens, checkpointLimitTokens, summaryMaxTokens },
+    0,
+  )
+  return {
+    checkpointTokens: Math.max(1, Math.min(checkpointTokens, checkpointLimitTokens - budget.userTextTokens)),
+    userTextTokens: budget.userTextTokens,
+    checkpointLimitTokens,
+  }
+}
+
+/** Undefined for `never` and for what is no duration. */
+function idleTimeoutMs(value: number | string): number | undefined {
+  return typeof value === 'number' ? value : parseDurationMs(value)
+}
+
+function idleProblems({ idleTimeout }: PolicySettings): PolicyProblem[] {
+  if (idleTimeout === undefined || idleTimeout === 'never' || (idleTimeoutMs(idleTimeout) ?? 0) > 0) return []
+  return [
+    policyProblem(
+      'policy.idleTimeout',
+      "must be milliseconds above 0, a text such as '90s', '30m', '24h' or '7d', or 'never'",
+      idleTimeout,
+    ),
+  ]
+}
+
+function invalidPolicy(problems: readonly PolicyProblem[]): SessionError {
+  const details = problems.map(({ field, limit, value }) => ({ field, limit, value }))
+  return new SessionError('InvalidPolicy', `${problems.map(({ message }) => message).join('; ')}.`, {
+    problems: details,
+  })
+}
+
+function frozen<T>(value: T): T {
+  if (typeof value !== 'object' || value === null) return value
+  for (const part of Object.values(value)) frozen(part)
+  return Object.freeze(value)
+}

@@ -1,0 +1,149 @@
+import { type ContentBlock, isText } from '../session/content.ts'
+import type { NewEvent, SurfaceNode } from '../session/events.ts'
+import { keys } from '../session/keys.ts'
+import type { ResolvedPolicy } from './policy-schema.ts'
+import { firstUnseen, tailStart } from './tail.ts'
+
+export interface PruneSettings {
+  /** Code points up to which a result stays whole. */
+  readonly thresholdChars: number
+  readonly headChars: number
+  readonly tailChars: number
+}
+
+/** A shorter copy that takes a tool result's place on the surface. */
+export interface ShadowCopy {
+  readonly target: SurfaceNode & { readonly type: 'tool/result' }
+  readonly content: readonly ContentBlock[]
+  /** Code points of the text blocks. */
+  readonly charsBefore: number
+  readonly charsAfter: number
+}
+
+/** Code points of the text blocks; other blocks count nothing. `a😀b` has 3. */
+export function measureContent(blocks: readonly ContentBlock[]): number {
+  return blocks.reduce((sum, block) => sum + (isText(block) ? codePoints(block.text) : 0), 0)
+}
+
+/**
+ * Head and tail of a content's text, in code points, around a marker that says how much is missing and where the whole is. Blocks that are
+ * no text keep their place; text blocks that lose everything vanish.
+ *
+ * @param seq the event that holds the whole content
+ * @returns null when the text is within the threshold, or would not become shorter
+ */
+export function pruneContent(
+  blocks: readonly ContentBlock[],
+  { thresholdChars, headChars, tailChars }: PruneSettings,
+  seq: number,
+): readonly ContentBlock[] | null {
+  const total = measureContent(blocks)
+  const cutTo = total - tailChars
+  const missing = cutTo - headChars
+  if (total <= thresholdChars || missing <= 0) return null
+  const marker = `[… ${missing} characters left out; the whole is event #${seq} …]`
+  if (codePoints(marker) + 2 >= missing) return null
+  let start = 0
+  let isMarked = false
+  return blocks.flatMap((block): ContentBlock[] => {
+    if (!isText(block)) return [block]
+    const end = start + codePoints(block.text)
+    const head = block.text.slice(0, unitIndex(block.text, headChars - start))
+    const tail = block.text.slice(unitIndex(block.text, cutTo - start))
+    start = end
+    if (head === block.text || tail === block.text) return [block]
+    const holdsCut = !isMarked && end > headChars
+    isMarked ||= holdsCut
+    const kept = [head, holdsCut ? marker : '', tail].filter((part) => part !== '').join('\n')
+    return kept === '' ? [] : [{ ...block, text: kept }]
+  })
+}
+
+/**
+ * Shorter copies of the results that are too long. Only of what the model has seen and that is older than the tail that pressure keeps
+ * (with `unseen`, for a request that the provider refused: of everything); never of preserved tools, nor of a copy.
+ *
+ * @param options.ratio true tokens per token of our counter, for the size of the tail; default 1
+ */
+export function planPrune(
+  nodes: readonly SurfaceNode[],
+  policy: Pick<ResolvedPolicy, 'prune' | 'retainTokens'>,
+  options: { readonly unseen: boolean; readonly ratio?: number },
+): ShadowCopy[] {
+  const settings = policy.prune
+  if (settings === null) return []
+  const end = options.unseen
+    ? nodes.length
+    : Math.min(firstUnseen(nodes), tailStart(nodes, policy.retainTokens / (options.ratio ?? 1)))
+  return nodes.slice(0, end).flatMap((target) => {
+    if (target.type !== 'tool/result' || isShadowCopy(target) || settings.preserve.includes(target.data.name))
+      return []
+    const content = pruneContent(target.data.content, settings, wholeSeq(target))
+    return content === null ? [] : [shadowCopy(target, content)]
+  })
+}
+
+export function shadowCopy(target: ShadowCopy['target'], content: readonly ContentBlock[]): ShadowCopy {
+  return {
+    target,
+    content,
+    charsBefore: measureContent(target.data.content),
+    charsAfter: measureContent(content),
+  }
+}
+
+/** A result that stands in the place of another: a node is shadowed once. */
+export const isShadowCopy = (node: SurfaceNode): boolean =>
+  typeof node.surfaceOp === 'object' && node.surfaceOp.op === 'replace'
+
+/** The event that holds a result's whole output: its own, or the one that was kept when it was cut at intake. */
+export const wholeSeq = (node: ShadowCopy['target']): number => node.data.full ?? node.seq
+
+/**
+ * The two events that put a copy in the place of its target: the price of what leaves, then the copy, which differs in its content alone.
+ *
+ * @param tokens price of the copy's content
+ * @param at the open turn and step, or nulls
+ */
+export function shadowEvents(
+  { target, content }: ShadowCopy,
+  tokens: number,
+  at: { readonly turn: number | null; readonly step: number | null },
+): [NewEvent<'compact/prune'>, NewEvent<'tool/result'>] {
+  const { seq } = target
+  const range = { start: seq, end: seq }
+  return [
+    {
+      key: keys.shadowPrice(seq),
+      type: 'compact/prune',
+      ...at,
+      data: { shadowedRange: range, shadowedSeqs: [seq], shadowedTokenCount: target.tokens },
+      tokens: 0,
+    },
+    {
+      key: keys.shadow(seq),
+      type: 'tool/result',
+      ...at,
+      data: { ...target.data, content: [...content] },
+      tokens,
+      surfaceOp: { op: 'replace', ...range },
+      sourceEventSeqs: [seq],
+    },
+  ]
+}
+
+/** Index in UTF-16 units of the code point with this number, within the text. */
+function unitIndex(value: string, point: number): number {
+  let index = 0
+  for (let left = point; left > 0 && index < value.length; left--) index += isPairAt(value, index) ? 2 : 1
+  return index
+}
+
+function codePoints(value: string): number {
+  let count = 0
+  for (let index = 0; index < value.length; count++) index += isPairAt(value, index) ? 2 : 1
+  return count
+}
+
+const isPairAt = (value: string, index: number): boolean =>
+  (value.charCodeAt(index) & 0xfc00) === 0xd800 && (value.charCodeAt(index + 1) & 0xfc00) === 0xdc00

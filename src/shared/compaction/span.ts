@@ -1,0 +1,134 @@
+import { isCompactCheckpointSource } from '../checkpoint-source.ts'
+import { SessionError } from '../errors.ts'
+import type { Span } from '../protocol.ts'
+import type { CompactionCause, SurfaceNode } from '../session/events.ts'
+import { splitCallAt, unitsOf } from '../session/tool-pairing.ts'
+import type { ResolvedPolicy } from './policy-schema.ts'
+import { firstUnseen, tailStart } from './tail.ts'
+
+export interface SpanInput {
+  readonly nodes: readonly SurfaceNode[]
+  readonly cause: CompactionCause
+  readonly policy: Pick<
+    ResolvedPolicy,
+    'retainTokens' | 'pressureTokens' | 'checkpointTokens' | 'userTextTokens' | 'checkpointLimitTokens'
+  >
+  /** Seqs of two nodes, inclusive, in surface order. Without it the span begins with the oldest node. */
+  readonly span?: Span
+  /** True tokens per token of our counter. */
+  readonly ratio: number
+  /** Price of system and tools: the tail is what they leave of the pressure limit. Default 0. */
+  readonly overheadTokens?: number
+}
+
+/** Why nothing is to be compacted. */
+export type NothingReason =
+  /** No message. */
+  | 'empty'
+  /** Only what stays verbatim. */
+  | 'only-tail'
+  /** Beside the tail only the checkpoint of an earlier compaction. */
+  | 'only-checkpoint'
+  /** A checkpoint of these messages would be about as large as they are. */
+  | 'too-small'
+
+export type SelectedSpan =
+  | {
+      readonly kind: 'span'
+      /** In surface order. */
+      readonly seqs: readonly number[]
+      /** Sum of their prices. */
+      readonly tokens: number
+      /** Seqs of the first and the last node. */
+      readonly from: number
+      readonly to: number
+    }
+  | { readonly kind: 'nothing'; readonly reason: NothingReason }
+
+/**
+ * The nodes that a compaction replaces: whole units, and nothing that the model has not answered yet. For `pressure` all but the tail of
+ * `retainTokens`; for other causes all but the newest unit; with `span` exactly that region.
+ *
+ * @throws SessionError `InvalidSpan` for a region whose ends are not on the surface, not in order, split a pair, or take unanswered input
+ */
+export function selectSpan(input: SpanInput): SelectedSpan {
+  const { nodes } = input
+  const chosen = input.span === undefined ? nodes.slice(0, spanEnd(input)) : regionNodes(nodes, input.span)
+  const [first, last] = [chosen[0], chosen.at(-1)]
+  if (first === undefined || last === undefined)
+    return { kind: 'nothing', reason: nodes.length === 0 ? 'empty' : 'only-tail' }
+  if (chosen.every(isCheckpoint)) return { kind: 'nothing', reason: 'only-checkpoint' }
+  const tokens = sum(chosen)
+  if (checkpointCost(chosen, input.policy) > tokens * WORTHWHILE_SHARE)
+    return { kind: 'nothing', reason: 'too-small' }
+  return { kind: 'span', seqs: chosen.map((node) => node.seq), tokens, from: first.seq, to: last.seq }
+}
+
+function spanEnd({ nodes, cause, policy, ratio, overheadTokens = 0 }: SpanInput): number {
+  const units = unitsOf(nodes)
+  const newest = units.at(-1)
+  if (newest === undefined) return 0
+  if (cause === 'pressure') return tailStart(nodes, tailTokens(policy, ratio, overheadTokens), units)
+  return Math.min(newest.from, tailStart(nodes, 0, units))
+}
+
+/** Share of the pressure limit that a compaction leaves free, so that the next one is not due in the next step. */
+const FREE_SHARE = 0.1
+
+/** The setting, or what system, tools and checkpoint leave of the limit, if that is less. By our counter. */
+function tailTokens(policy: SpanInput['policy'], ratio: number, overheadTokens: number): number {
+  const { retainTokens, pressureTokens, checkpointLimitTokens } = policy
+  const setting = retainTokens / ratio
+  if (pressureTokens === null) return setting
+  const left = ((1 - FREE_SHARE) * pressureTokens) / ratio - overheadTokens - checkpointLimitTokens
+  return Math.max(0, Math.min(setting, left))
+}
+
+/** Frame and pointer of a checkpoint. */
+const FRAME_TOKENS = 200
+/** About what summary and lists take of the text that they stand for, as long as their limit allows it. */
+const SUMMARY_SHARE = 0.25
+/** A checkpoint that takes a larger share of its span than this is not worth a call and a lost prompt cache. */
+const WORTHWHILE_SHARE = 0.9
+
+/** About what a checkpoint of these nodes will cost: an earlier one is carried on, the user's words stay, the rest shrinks. */
+function checkpointCost(nodes: readonly SurfaceNode[], policy: SpanInput['policy']): number {
+  const checkpoints = sum(nodes.filter(isCheckpoint))
+  const user = sum(nodes.filter((node) => node.type === 'user/message' && !isCheckpoint(node)))
+  const rest = sum(nodes) - checkpoints - user
+  const cost =
+    FRAME_TOKENS +
+    checkpoints +
+    Math.min(user, policy.userTextTokens) +
+    Math.min(policy.checkpointTokens, SUMMARY_SHARE * (rest + user))
+  return Math.min(cost, policy.checkpointLimitTokens)
+}
+
+function regionNodes(nodes: readonly SurfaceNode[], { start, end }: Span): readonly SurfaceNode[] {
+  const [from, to] = [
+    nodes.findIndex((node) => node.seq === start),
+    nodes.findIndex((node) => node.seq === end),
+  ]
+  const region = `The region from seq ${start} to seq ${end}`
+  const refuse = (why: string, details: Record<string, unknown> = {}) =>
+    new SessionError('InvalidSpan', `${region} ${why}`, { start, end, ...details })
+  if (from === -1 || to === -1) {
+    const missing = [...(from === -1 ? [start] : []), ...(to === -1 ? [end] : [])].join(' and ')
+    throw refuse(
+      `is not on the surface: ${missing} is no current message. Take both ends from the transcript's current messages.`,
+    )
+  }
+  if (from > to)
+    throw refuse(`is reversed: #${start} stands after #${end} on the surface. Swap the two ends.`)
+  const split = splitCallAt(nodes, from) ?? splitCallAt(nodes, to + 1)
+  if (split !== undefined)
+    throw refuse(`separates call ${split} from its result. Take both or neither.`, { callId: split })
+  if (to >= firstUnseen(nodes))
+    throw refuse('takes a message that the model has not answered yet. End it before that message.')
+  return nodes.slice(from, to + 1)
+}
+
+const isCheckpoint = (node: SurfaceNode): boolean =>
+  node.type === 'user/message' && isCompactCheckpointSource(node.data.source)
+
+const sum = (nodes: readonly SurfaceNode[]): number => nodes.reduce((total, { tokens }) => total + tokens, 0)

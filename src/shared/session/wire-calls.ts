@@ -1,0 +1,82 @@
+import { KEY_PART_PATTERN } from '../limits.ts'
+import { type ContentBlock, isText, text } from './content.ts'
+import { hash53 } from './keys.ts'
+import { INTERRUPTED_RESULT } from './repair.ts'
+import type { ToolAnswer, ToolPairing } from './tool-pairs.ts'
+
+/** Gives each client call the id that it has in the request: its own where the API takes it and it is free, else one derived from it. */
+export function wireIds({ calls }: ToolPairing): ReadonlyMap<ContentBlock, string> {
+  const taken = new Set<string>()
+  const ids = new Map<ContentBlock, string>()
+  for (const { block, callId } of calls) {
+    const plain = KEY_PART_PATTERN.test(callId) ? callId : `call_${hash53(callId).toString(36)}`
+    let id = plain
+    for (let n = 2; taken.has(id); n++) id = `${plain.slice(0, 58)}_${n}`
+    taken.add(id)
+    ids.set(block, id)
+  }
+  return ids
+}
+
+/** A call as the API takes it: input an object, name and id of its alphabet, every other field untouched. */
+export function wireCall(block: ContentBlock, id: string): ContentBlock {
+  const { input } = block
+  const name = typeof block['name'] === 'string' ? block['name'] : ''
+  const isObject = typeof input === 'object' && input !== null && !Array.isArray(input)
+  const plainName = name.replace(/[^A-Za-z0-9_-]/g, '_').slice(0, 128) || 'unnamed'
+  if (isObject && id === block['id'] && plainName === name) return block
+  return {
+    ...block,
+    id,
+    name: plainName,
+    input: isObject ? input : input === undefined ? {} : { value: input },
+  }
+}
+
+export interface WireResult {
+  readonly result: ContentBlock
+  /** Blocks of an error result that are no text, which the API takes only beside it. */
+  readonly beside: readonly ContentBlock[]
+}
+
+/** The result of a call as the API takes it: never empty, an error of text alone. */
+export function wireResult(id: string, answer: ToolAnswer | undefined): WireResult {
+  const isError = answer?.isError ?? true
+  const content = (answer?.content ?? INTERRUPTED_RESULT.content).filter((block) => !isBlank(block))
+  const inside = isError ? content.filter(isText) : content
+  const result = {
+    ...(answer?.block ?? {}),
+    type: 'tool_result',
+    tool_use_id: id,
+    content: inside.length > 0 ? inside : [text(isError ? '(error without a message)' : '(no output)')],
+    ...(isError ? { is_error: true } : {}),
+  }
+  return { result, beside: isError ? content.filter((block) => !isText(block)) : [] }
+}
+
+/** A result whose call is not on the surface, as what the user says: nothing is dropped, and no result stands without its call. */
+export function strayResult({ callId, name, content }: ToolAnswer): ContentBlock[] {
+  const label = `[Result of a call that is no longer shown: ${name || 'tool'}, ${callId}]`
+  return [text(label), ...content.filter((block) => !isBlank(block)).map(asUserBlock)]
+}
+
+const USER_BLOCKS = new Set(['text', 'image', 'document', 'search_result'])
+
+const asUserBlock = (block: ContentBlock): ContentBlock =>
+  USER_BLOCKS.has(block.type) ? block : text(JSON.stringify(block))
+
+/** Blocks that the API refuses as empty: blank text, reasoning without a signature, a compaction without content. */
+export function isBlank(block: ContentBlock): boolean {
+  switch (block.type) {
+    case 'text':
+      return typeof block['text'] !== 'string' || block['text'].trim() === ''
+    case 'thinking':
+      return typeof block['signature'] !== 'string' || block['signature'] === ''
+    case 'redacted_thinking':
+      return typeof block['data'] !== 'string' || block['data'] === ''
+    case 'compaction':
+      return block['content'] === null || block['content'] === undefined || block['content'] === ''
+    default:
+      return false
+  }
+}
