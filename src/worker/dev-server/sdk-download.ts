@@ -8,7 +8,8 @@ if (folder === undefined || version === undefined) throw new TypeError('usage: s
 try {
   await startOnce(folder, version)
 } catch (error) {
-  console.error((error as Error).message)
+  // The SDK's message repeats the address at each of its layers; the innermost says what happened.
+  console.error((error as Error).message.split('): ').at(-1))
   process.exitCode = 1
 }
 
