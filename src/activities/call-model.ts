@@ -14,7 +14,7 @@ import { whileBeating } from './heartbeat.ts'
 import { landReply, recordedReply } from './land-reply.ts'
 import { liveText } from './live-text.ts'
 import { asOwner, callingRun } from './owner.ts'
-import { loadMeter, loadSession, readingOf } from './session-view.ts'
+import { countReplies, loadMeter, loadSession, readingOf } from './session-view.ts'
 import { turnRequest } from './turn-request.ts'
 
 export type CallModelInput = z.infer<typeof callModelInputSchema>
@@ -37,10 +37,10 @@ export async function callModel(deps: ActivityDeps, input: CallModelInput): Prom
   await openStep(deps, input, actor)
   await joinPrompts(deps, input, actor)
   const surface = await microPass(deps, input, actor)
-  const session = await loadSession(deps, sessionId)
-  const refusal = await preflight(deps, session, surface)
+  const [session, replies] = await Promise.all([loadSession(deps, sessionId), countReplies(deps, sessionId)])
+  const refusal = await preflight(deps, session, surface, replies)
   if (refusal !== null) return refusal
-  const request = turnRequest(sessionId, session.header, surface.nodes, await replyIndex(deps, sessionId))
+  const request = turnRequest(sessionId, session.header, surface.nodes, replies)
   const reply = await generate(deps, request, surface, keys.assistant(turn, step))
   return landReply(deps, { input, actor, session, surface, request, reply })
 }
@@ -92,18 +92,19 @@ async function microPass(deps: ActivityDeps, { sessionId, turn, step }: CallMode
 }
 
 /** O2: a request that is known not to fit is never sent. */
-async function preflight(deps: ActivityDeps, session: SessionRow, surface: SurfaceSnapshot): Promise<CallModelResult | null> {
-  const { contextWindow, replyMaxTokens } = session.header.policy
+async function preflight(
+  deps: ActivityDeps,
+  { sessionId, header }: SessionRow,
+  snapshot: SurfaceSnapshot,
+  replies: number,
+): Promise<CallModelResult | null> {
+  const { contextWindow, replyMaxTokens } = header.policy
   if (contextWindow === null) return null
-  const reading = readingOf(deps, session.header, surface, await loadMeter(deps, session.sessionId))
+  const reading = readingOf({ header, snapshot, meter: await loadMeter(deps, sessionId), replies, nowMs: deps.clock() })
   const needed = reading.tokens + replyMaxTokens
   if (needed <= contextWindow) return null
-  const message = `The next request needs about ${reading.tokens} tokens and ${replyMaxTokens} for the reply; the window of ${session.header.provider}/${session.header.model} is ${contextWindow}.`
+  const message = `The next request needs about ${reading.tokens} tokens and ${replyMaxTokens} for the reply; the window of ${header.provider}/${header.model} is ${contextWindow}.`
   return { kind: 'needs-compaction', reading, message }
-}
-
-async function replyIndex(deps: ActivityDeps, sessionId: string): Promise<number> {
-  return deps.store.countEvents(sessionId, 'assistant/message')
 }
 
 async function generate(deps: ActivityDeps, request: ModelRequest, surface: SurfaceSnapshot, key: string): Promise<ModelReply> {

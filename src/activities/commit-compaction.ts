@@ -1,20 +1,19 @@
 import type { z } from 'zod'
 import { buildCheckpoint } from '../shared/compaction/checkpoint.ts'
-import { collectPins } from '../shared/compaction/pins.ts'
+import type { MeterState } from '../shared/compaction/meter.ts'
 import type { AttemptRow, CompactionPlan, SessionRow, StoredSummary, SurfaceSnapshot } from '../shared/ports/store.ts'
 import type { CompactionOutcome, commitInputSchema } from '../shared/protocol.ts'
 import { text } from '../shared/session/content.ts'
 import type { NewEvent, SurfaceNode } from '../shared/session/events.ts'
 import { keys } from '../shared/session/keys.ts'
-import { countTokens } from '../shared/tokens/counter.ts'
 import { priceContent } from '../shared/tokens/price.ts'
-import { afterPass } from './after-pass.ts'
+import { meterAfterPass } from './after-pass.ts'
+import { checkpointSource } from './checkpoint-source.ts'
 import { closeWithError } from './close-attempt.ts'
 import type { ActivityDeps } from './deps.ts'
 import { asOwner } from './owner.ts'
-import { previousCheckpoint } from './previous-checkpoint.ts'
 import { settleOutcome } from './settle-outcome.ts'
-import { loadMeter, loadSession, readingOf } from './session-view.ts'
+import { countReplies, loadMeter, loadSession, readingOf } from './session-view.ts'
 
 export type CommitInput = z.infer<typeof commitInputSchema>
 
@@ -34,8 +33,7 @@ export async function commitCompaction(deps: ActivityDeps, input: CommitInput): 
     const message = `The checkpoint has ${events.checkpoint.tokens} tokens, its span only ${ready.plan.shadowedTokenCount}.`
     return settleOutcome(deps, input, await closeWithError(deps, input, { code: 'summary', stage: 'commit', message }))
   }
-  const outcome = outcomeOf(deps, input, ready, events)
-  const meter = afterPass(deps, ready.meter, ready.session, input, outcome)
+  const { outcome, meter } = afterCommit(deps, input, ready, events)
   const ended = await asOwner(deps, sessionId, input.parent, (actor) =>
     deps.store.commitAttempt({ sessionId, actor, compactionId, ...events, outcome, meter }),
   )
@@ -50,7 +48,8 @@ interface Ready {
   readonly session: SessionRow
   readonly surface: SurfaceSnapshot
   readonly span: readonly SurfaceNode[]
-  readonly meter: Awaited<ReturnType<typeof loadMeter>>
+  readonly meter: MeterState
+  readonly replies: number
 }
 
 async function readyToCommit(deps: ActivityDeps, input: CommitInput, row: AttemptRow | null): Promise<Ready | { error: NonNullable<CompactionOutcome['error']> }> {
@@ -59,13 +58,18 @@ async function readyToCommit(deps: ActivityDeps, input: CommitInput, row: Attemp
   if (!plan || !summary || startSeq === undefined || startSeq === null) {
     return { error: { code: 'interrupted', stage: 'commit', message: `Attempt ${compactionId} is not open or has no summary.` } }
   }
-  const [session, surface, meter] = await Promise.all([loadSession(deps, sessionId), deps.store.surface(sessionId), loadMeter(deps, sessionId)])
+  const [session, surface, meter, replies] = await Promise.all([
+    loadSession(deps, sessionId),
+    deps.store.surface(sessionId),
+    loadMeter(deps, sessionId),
+    countReplies(deps, sessionId),
+  ])
   const shadowed = new Set(plan.shadowedSeqs)
   const span = surface.nodes.filter((node) => shadowed.has(node.seq))
   if (span.length !== plan.shadowedSeqs.length) {
     return { error: { code: 'changed', stage: 'commit', message: 'Part of the span has left the surface since it was summarized.' } }
   }
-  return { plan, summary, startSeq, session, surface, span, meter }
+  return { plan, summary, startSeq, session, surface, span, meter, replies }
 }
 
 interface CommitEvents {
@@ -81,15 +85,9 @@ async function commitEvents(deps: ActivityDeps, input: CommitInput, ready: Ready
   if (first === undefined || last === undefined) throw new Error(`Attempt ${compactionId} has an empty span.`)
   const accepted = ready.summary.summary
   const built = buildCheckpoint({
-    nodes: span,
+    ...(await checkpointSource(deps, session, span)),
     tail: surface.nodes.slice(surface.nodes.findIndex((node) => node.seq === last.seq) + 1),
-    policy: session.header.policy,
     summary: accepted?.summary ?? null,
-    compactionId,
-    ...(input.focus === undefined ? {} : { focus: input.focus }),
-    previous: await previousCheckpoint(deps, session.sessionId, span),
-    pins: collectPins(await pinEvents(deps, session.sessionId), surface.nodes, session.header.policy),
-    countTokens,
   })
   const range = { start: first.seq, end: last.seq }
   const summary: NewEvent<'compact/summary'> = {
@@ -128,28 +126,32 @@ async function commitEvents(deps: ActivityDeps, input: CommitInput, ready: Ready
   return { summary, checkpoint }
 }
 
-const pinEvents = (deps: ActivityDeps, sessionId: string) =>
-  deps.store.events(sessionId, { types: ['session/pin', 'session/unpin'], limit: 10_000 })
-
 /** The numbers after the commit, from the surface as it will be: the checkpoint in the span's place. */
-function outcomeOf(deps: ActivityDeps, input: CommitInput, ready: Ready, { checkpoint }: CommitEvents): CompactionOutcome {
+function afterCommit(deps: ActivityDeps, input: CommitInput, ready: Ready, { checkpoint }: CommitEvents): { outcome: CompactionOutcome; meter: MeterState } {
   const shadowed = new Set(ready.plan.shadowedSeqs)
   const at = ready.surface.nodes.findIndex((node) => shadowed.has(node.seq))
   const head = ready.surface.head + COMMITTED_EVENTS
   const kept = ready.surface.nodes.filter((node) => !shadowed.has(node.seq))
   const node: SurfaceNode = { ...checkpoint, seq: head - 2, time: 0 }
   const nodes = [...kept.slice(0, at), node, ...kept.slice(at)]
-  const reading = readingOf(deps, ready.session.header, { head, generation: ready.surface.generation + 1, nodes }, ready.meter)
-  return {
+  const { session, meter, replies } = ready
+  const nowMs = deps.clock()
+  const snapshot = { head, generation: ready.surface.generation + 1, nodes }
+  const before = readingOf({ header: session.header, snapshot, meter, replies, nowMs })
+  const numbers = { outcome: 'compacted', tokensBefore: ready.plan.tokensBefore, tokensAfter: before.tokens } as const
+  const surfaceTokens = nodes.reduce((sum, each) => sum + each.tokens, 0)
+  const learned = meterAfterPass(meter, { cause: input.cause, header: session.header, outcome: numbers, replies, surfaceTokens, nowMs })
+  // With what the breaker learned: a pass that did not help holds the next one already in this reading.
+  const reading = readingOf({ header: session.header, snapshot, meter: learned, replies, nowMs })
+  const outcome: CompactionOutcome = {
     v: 1,
     compactionId: input.compactionId,
-    outcome: 'compacted',
+    ...numbers,
     ...(input.deterministic ? { reason: 'deterministic' } : {}),
     reading,
-    tokensBefore: ready.plan.tokensBefore,
-    tokensAfter: reading.tokens,
     paid: input.paid,
   }
+  return { outcome, meter: learned }
 }
 
 /** `compact/summary`, the checkpoint, `compact/end`. */

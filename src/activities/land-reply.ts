@@ -70,11 +70,12 @@ export async function landReply(deps: ActivityDeps, landing: Landing): Promise<C
 /** What the log says of this step, or null when its reply is still to be paid. */
 export async function recordedReply(deps: ActivityDeps, input: CallModelInput): Promise<CallModelResult | null> {
   const { sessionId, turn, step } = input
-  const [event, end] = await Promise.all([
-    deps.store.eventByKey(sessionId, keys.assistant(turn, step)),
-    deps.store.eventByKey(sessionId, keys.turnEnd(turn)),
-  ])
+  const event = await deps.store.eventByKey(sessionId, keys.assistant(turn, step))
   if (event?.type !== 'assistant/message') return null
+  const [end, joined] = await Promise.all([
+    deps.store.eventByKey(sessionId, keys.turnEnd(turn)),
+    joinedPrompts(deps, input),
+  ])
   const answered = new Set(codeAnswers(event).map((answer) => answer.call.id))
   const compact = codeAnswers(event).find((answer) => answer.compact)
   const ended: TurnEndReason | undefined = end?.type === 'turn/end' ? end.data.reason : undefined
@@ -85,9 +86,18 @@ export async function recordedReply(deps: ActivityDeps, input: CallModelInput): 
       .filter((call) => !answered.has(call.id))
       .map((call) => ({ callId: call.id, timeoutMs: timeoutOf(deps.tools, call.name) })),
     ...(compact === undefined ? {} : { compact: compactCall(compact.call) }),
+    ...(joined.length === 0 ? {} : { joined }),
     ...(ended === undefined ? {} : { ended }),
     stopReason: event.data.stopReason,
   }
+}
+
+/** Prompts that entered at the beginning of this step; the turn's own prompt stands before its first step. */
+async function joinedPrompts(deps: ActivityDeps, { sessionId, turn, step }: CallModelInput): Promise<string[]> {
+  const messages = await deps.store.events(sessionId, { turn, types: ['user/message'] })
+  return messages.flatMap((event) =>
+    event.type === 'user/message' && event.step === step && event.data.requestId !== undefined ? [event.data.requestId] : [],
+  )
 }
 
 type Assistant = NewEvent<'assistant/message'> | SessionEvent<'assistant/message'>

@@ -8,7 +8,7 @@ import { asOwner } from './owner.ts'
 import { NOTHING_PAID } from './paid.ts'
 import { planAttempt } from './plan-attempt.ts'
 import { settleOutcome } from './settle-outcome.ts'
-import { currentReading, loadMeter, loadSession } from './session-view.ts'
+import { countReplies, currentReading, loadMeter, loadSession } from './session-view.ts'
 
 export type PrepareResult = z.infer<typeof prepareResultSchema>
 
@@ -38,12 +38,13 @@ async function prepareOnce(deps: ActivityDeps, input: CompactionActivityInput): 
   const { sessionId, compactionId, parent } = input
   const known = await deps.store.attempt(sessionId, compactionId)
   if (known !== null) return resultOf(deps, input, known)
-  const [session, surface, meter] = await Promise.all([
+  const [session, surface, meter, replies] = await Promise.all([
     loadSession(deps, sessionId),
     deps.store.surface(sessionId),
     loadMeter(deps, sessionId),
+    countReplies(deps, sessionId),
   ])
-  const plan = planAttempt({ deps, input, session, surface, meter })
+  const plan = planAttempt({ input, session, surface, meter, replies, nowMs: deps.clock() })
   const row = await asOwner(deps, sessionId, parent, (actor) => deps.store.openAttempt(openRequest(deps, input, actor, surface.head, plan)))
   return resultOf(deps, input, row)
 }
@@ -67,6 +68,7 @@ function openRequest(deps: ActivityDeps, input: CompactionActivityInput, actor: 
       deadline: deps.clock() + ATTEMPT_MS,
     },
     copies: planned.copies,
+    ...(planned.meter === undefined ? {} : { meter: planned.meter }),
     ...(planned.kind === 'plan' ? { plan: planned.plan } : { void: planned.outcome }),
   }
 }

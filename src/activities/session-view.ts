@@ -21,14 +21,26 @@ export async function loadMeter(deps: ActivityDeps, sessionId: string): Promise<
 
 /** The reading that every session activity returns, from prices alone: no body is read. */
 export async function currentReading(deps: ActivityDeps, sessionId: string): Promise<Reading> {
-  const [session, surface, meter] = await Promise.all([
+  const [{ header }, snapshot, meter, replies] = await Promise.all([
     loadSession(deps, sessionId),
     deps.store.measure(sessionId),
     loadMeter(deps, sessionId),
+    countReplies(deps, sessionId),
   ])
-  return readingOf(deps, session.header, surface, meter)
+  return readingOf({ header, snapshot, meter, replies, nowMs: deps.clock() })
 }
 
-export function readingOf(deps: ActivityDeps, header: Header, surface: SurfaceMeasure, meter: MeterState): Reading {
-  return takeReading({ snapshot: surface, header, overheadTokens: overheadTokens(header), meter, nowMs: deps.clock() })
+/** Replies of the session so far: the index of the next one, and the breaker's count of steps. */
+export const countReplies = (deps: ActivityDeps, sessionId: string): Promise<number> =>
+  deps.store.countEvents(sessionId, 'assistant/message')
+
+export interface Measured {
+  readonly header: Header
+  readonly snapshot: SurfaceMeasure
+  readonly meter: MeterState
+  readonly replies: number
+  readonly nowMs: number
 }
+
+export const readingOf = ({ header, snapshot, meter, replies, nowMs }: Measured): Reading =>
+  takeReading({ snapshot, header, overheadTokens: overheadTokens(header), meter, step: replies, nowMs })

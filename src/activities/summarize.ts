@@ -1,5 +1,7 @@
 import type { z } from 'zod'
+import { planCheckpoint } from '../shared/compaction/checkpoint.ts'
 import { deterministicSummarizer } from '../shared/compaction/deterministic-summarizer.ts'
+import { ratioOf } from '../shared/compaction/meter.ts'
 import { modelSummarizer } from '../shared/compaction/model-summarizer.ts'
 import { isSessionError } from '../shared/errors.ts'
 import type { AttemptRow, SessionRow, StoredSummary, SurfaceSnapshot } from '../shared/ports/store.ts'
@@ -13,7 +15,8 @@ import { whileBeating } from './heartbeat.ts'
 import { asOwner } from './owner.ts'
 import { paidCalls } from './paid-calls.ts'
 import { NOTHING_PAID } from './paid.ts'
-import { loadSession } from './session-view.ts'
+import { checkpointSource } from './checkpoint-source.ts'
+import { loadMeter, loadSession } from './session-view.ts'
 import { turnRequest } from './turn-request.ts'
 
 export type SummarizeResult = z.infer<typeof summarizeResultSchema>
@@ -32,7 +35,7 @@ export async function summarize(deps: ActivityDeps, input: CompactionActivityInp
     return failed(NOTHING_PAID, 'interrupted', `Attempt ${compactionId} is ${row?.state ?? 'absent'}: it was closed by another.`)
   }
   const [session, surface] = await Promise.all([loadSession(deps, sessionId), deps.store.surface(sessionId)])
-  const summarizeInput = inputOf(row, session, surface)
+  const summarizeInput = await inputOf(deps, row, session, surface)
   if (summarizeInput === null) return failed(NOTHING_PAID, 'changed', 'The span is no longer on the surface.')
   return run(deps, input, session, summarizeInput)
 }
@@ -77,7 +80,12 @@ function mayFallBack(session: SessionRow, input: CompactionActivityInput, reason
 }
 
 /** Null when a node of the plan has left the surface. */
-function inputOf(row: AttemptRow, session: SessionRow, surface: SurfaceSnapshot): SummarizeInput | null {
+async function inputOf(
+  deps: ActivityDeps,
+  row: AttemptRow,
+  session: SessionRow,
+  surface: SurfaceSnapshot,
+): Promise<SummarizeInput | null> {
   const plan = row.plan
   if (plan === null) return null
   const shadowed = new Set(plan.shadowedSeqs)
@@ -85,23 +93,22 @@ function inputOf(row: AttemptRow, session: SessionRow, surface: SurfaceSnapshot)
   const last = span.at(-1)
   if (span.length !== plan.shadowedSeqs.length || last === undefined) return null
   const { policy } = session.header
+  const { budget } = planCheckpoint(await checkpointSource(deps, session, span))
+  const request = turnRequest(session.sessionId, summaryHeader(session), surface.nodes, 0)
   return {
     span: deriveMessages(span),
     chunks: splitAt(span, plan.chunkEnds).map(deriveMessages),
-    request: { ...turnRequest(session.sessionId, summaryHeader(session), surface.nodes, 0), purpose: 'summary', maxTokens: policy.summaryMaxTokens },
+    request: { ...request, purpose: 'summary', maxTokens: policy.summaryMaxTokens },
     lastSeq: last.seq,
     ...(row.focus === undefined ? {} : { focus: row.focus }),
     maxTokens: policy.summaryMaxTokens,
-    askTokens: SUMMARY_ASK_TOKENS,
-    limitTokens: SUMMARY_LIMIT_TOKENS,
+    askTokens: budget.summaryAskTokens,
+    limitTokens: budget.summaryLimitTokens,
     spanTokens: plan.shadowedTokenCount,
+    usageRatio: ratioOf(await loadMeter(deps, session.sessionId), `${request.provider}/${request.model}`),
     countTokens,
   }
 }
-
-/** DESIGN 6: the prompt asks for at most 1,800 tokens, the gate refuses more than 2,700. */
-const SUMMARY_ASK_TOKENS = 1800
-const SUMMARY_LIMIT_TOKENS = 2700
 
 /** The summary goes to the policy's summarizer; with the session's own model the request repeats the last one's prefix. */
 function summaryHeader(session: SessionRow): SessionRow['header'] {

@@ -8,9 +8,9 @@ import {
   problemOf,
   type Receipt,
   SIGNALS,
-  UPDATES,
   WORKFLOWS,
 } from '../shared/protocol.ts'
+import { submitCompactionUpdate } from '../workflows/messages.ts'
 import { poll } from './poll.ts'
 import type { SessionOptions } from './session.ts'
 import { wakeOptions } from './wake.ts'
@@ -29,7 +29,7 @@ export async function requestCompaction(options: SessionOptions, request: Identi
   }
   const update = { args: [request] as [CompactionRequest], updateId: request.requestId }
   try {
-    return await client.workflow.getHandle(sessionId).executeUpdate<Receipt, [CompactionRequest]>(UPDATES.submitCompaction, update)
+    return await client.workflow.getHandle(sessionId).executeUpdate(submitCompactionUpdate, update)
   } catch (error) {
     if (error instanceof WorkflowUpdateFailedError) throw new SessionError('InvalidInput', error.cause?.message ?? error.message)
     if (!(error instanceof WorkflowNotFoundError)) throw error
@@ -37,7 +37,7 @@ export async function requestCompaction(options: SessionOptions, request: Identi
       ...(await wakeOptions(options)),
       workflowIdConflictPolicy: 'USE_EXISTING',
     })
-    return client.workflow.executeUpdateWithStart<Receipt, [CompactionRequest]>(UPDATES.submitCompaction, { ...update, startWorkflowOperation })
+    return client.workflow.executeUpdateWithStart(submitCompactionUpdate, { ...update, startWorkflowOperation })
   }
 }
 

@@ -10,6 +10,18 @@ export {
 export type { CompactionRecord, CompactionRequest, Reading, Receipt, SessionState } from '../shared/protocol.ts'
 export type { ContentBlock, Message } from '../shared/session/content.ts'
 export type { CompactionCause, CompactionTrigger, SessionEvent, TurnEndReason, Usage } from '../shared/session/events.ts'
+export {
+  cancelCompactionSignal,
+  cancelTurnSignal,
+  closeSignal,
+  compactionHistoryQuery,
+  contextReadingQuery,
+  promptSignal,
+  requestCompactionSignal,
+  sessionStateQuery,
+  submitCompactionUpdate,
+  submitPromptUpdate,
+} from '../workflows/messages.ts'
 export type { CompactionResult } from './compaction-result.ts'
 export { type CompactOptions, Session } from './session.ts'
 export { SessionClient, type SessionClientOptions } from './session-client.ts'

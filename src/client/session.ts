@@ -7,7 +7,6 @@ import {
   type CancelTurn,
   type CompactionRecord,
   type CompactionRequest,
-  QUERIES,
   type Reading,
   type Receipt,
   SIGNALS,
@@ -17,6 +16,14 @@ import {
 import type { ContentBlock } from '../shared/session/content.ts'
 import type { SessionEvent } from '../shared/session/events.ts'
 import { promptContent, promptProblem, utf8Bytes } from '../shared/session/prompt-content.ts'
+import {
+  cancelCompactionSignal,
+  cancelTurnSignal,
+  closeSignal,
+  compactionHistoryQuery,
+  contextReadingQuery,
+  sessionStateQuery,
+} from '../workflows/messages.ts'
 import { type CompactionResult, compactionResult } from './compaction-result.ts'
 import { requestCompaction, waitForCompaction } from './compaction-request.ts'
 import { Turn } from './turn.ts'
@@ -99,7 +106,7 @@ export class Session {
 
   /** Asks for a compaction and returns at once. */
   async requestCompaction(request: CompactionRequest = {}): Promise<Receipt> {
-    return requestCompaction(this.#options, { whenBusy: 'wait', requestId: randomUUID(), ...request })
+    return requestCompaction(this.#options, { ...request, requestId: request.requestId ?? randomUUID(), whenBusy: request.whenBusy ?? 'wait' })
   }
 
   async #compact({ signal, ...request }: CompactOptions & { readonly span?: { start: number; end: number } }): Promise<CompactionResult | null> {
@@ -113,30 +120,31 @@ export class Session {
 
   /** Stops the running turn, or the named one; the log stays valid. */
   cancelTurn(request: CancelTurn = {}): Promise<void> {
-    return this.workflow.signal(SIGNALS.cancelTurn, request)
+    return this.workflow.signal(cancelTurnSignal, request)
   }
 
   cancelCompaction(requestId: string, reason?: string): Promise<void> {
-    return this.workflow.signal(SIGNALS.cancelCompaction, { requestId, ...(reason === undefined ? {} : { reason }) })
+    return this.workflow.signal(cancelCompactionSignal, { requestId, ...(reason === undefined ? {} : { reason }) })
   }
 
   /** Ends the session after the running turn; waiting prompts stay in the inbox. */
   close(reason?: string): Promise<void> {
-    return this.workflow.signal(SIGNALS.close, { requestId: randomUUID(), ...(reason === undefined ? {} : { reason }) })
+    return this.workflow.signal(closeSignal, { requestId: randomUUID(), ...(reason === undefined ? {} : { reason }) })
   }
 
   /** Live control state; needs a worker. */
   state(): Promise<SessionState> {
-    return this.workflow.query(QUERIES.sessionState)
+    return this.workflow.query(sessionStateQuery)
   }
 
-  /** Newest first, bounded; needs a worker. The whole record is in the store: {@link compactions}. */
-  compactionHistory(options: { readonly limit?: number } = {}): Promise<readonly CompactionRecord[]> {
-    return this.workflow.query(QUERIES.compactionHistory, options)
+  /** Newest first, bounded; needs a worker. The whole record is in the store. */
+  async compactionHistory(options: { readonly limit?: number } = {}): Promise<readonly CompactionRecord[]> {
+    const records = await this.workflow.query(compactionHistoryQuery)
+    return options.limit === undefined ? records : records.slice(0, options.limit)
   }
 
   contextReading(): Promise<Reading | null> {
-    return this.workflow.query(QUERIES.contextReading)
+    return this.workflow.query(contextReadingQuery)
   }
 
   /** What the store keeps of the session; null when it does not know it. */
