@@ -20,7 +20,7 @@ let server: TemporalServer | undefined
 try {
   const plan = planTests(process.argv.slice(2), testFiles)
   if (plan.files.length === 0) throw new RangeError('no test file was found')
-  server = await prepare(plan)
+  await prepare(plan)
   if (!interrupted.signal.aborted) process.exitCode = await runTests(plan)
 } catch (error) {
   console.error(error instanceof Error && !(error instanceof TypeError) ? error.message : error)
@@ -42,7 +42,7 @@ function testFiles(kind: string): string[] {
 }
 
 /** Loads what it needs only when it is needed: a run of pure tests starts at once. */
-async function prepare(plan: TestPlan): Promise<TemporalServer | undefined> {
+async function prepare(plan: TestPlan): Promise<void> {
   if (plan.needsBundle) {
     const { bundleWorkflowCode } = await import('@temporalio/worker')
     const { code } = await bundleWorkflowCode({
@@ -53,17 +53,16 @@ async function prepare(plan: TestPlan): Promise<TemporalServer | undefined> {
     writeFileSync(path, code)
     process.env['DURABLE_COMPACTION_TEST_BUNDLE'] = path
   }
-  if (!plan.needsServer) return undefined
+  if (!plan.needsServer) return
   const { findTemporalCli } = await import('../src/worker/dev-server/find-cli.ts')
   const { obtainServer } = await import('../src/worker/dev-server/obtain-server.ts')
-  // Found once, for the server here and for the tests that start one of their own.
-  const cli = await findTemporalCli({ onProgress: console.error })
-  process.env['TEMPORAL_CLI_PATH'] = cli.path
-  const started = await obtainServer()
+  const started = await obtainServer({ onProgress: console.error })
   process.env['TEMPORAL_ADDRESS'] = started.address
   process.env['TEMPORAL_NAMESPACE'] = started.namespace
   console.log(`Temporal server: ${started.origin} at ${started.address}`)
-  return started
+  server = started
+  // For the tests that start servers of their own, also beside one that TEMPORAL_ADDRESS named.
+  process.env['TEMPORAL_CLI_PATH'] = (await findTemporalCli({ onProgress: console.error })).path
 }
 
 /** @returns the exit code. */
