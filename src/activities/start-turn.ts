@@ -50,18 +50,17 @@ export async function storeInline(
   await deps.store.putInbox({ sessionId, requestId, kind: 'prompt', body: promptContent(message), delivery })
 }
 
-/** The waiting `no-wake` messages that came before the prompt, then the prompt; the prompt stands first in the list by contract. */
+/** The prompt and, in front of it, the `no-wake` messages that wait. */
 async function waitingMessages(deps: ActivityDeps, sessionId: string, requestId: string): Promise<PricedMessage[]> {
-  const [named, waiting] = await Promise.all([
-    deps.store.inbox(sessionId, { requestIds: [requestId] }),
+  const [[prompt], waiting] = await Promise.all([
+    deps.store.inbox(sessionId, { kind: 'prompt', requestIds: [requestId] }),
     deps.store.inbox(sessionId, { kind: 'prompt', state: 'waiting' }),
   ])
-  const prompt = named.find((row) => row.kind === 'prompt')
   if (prompt === undefined) {
     throw new SessionError('InvalidInput', `Session ${sessionId} has no prompt ${JSON.stringify(requestId)} in its inbox: send its content with the message, or store it first.`)
   }
   const quiet = waiting.filter((row) => row.delivery === 'no-wake' && row.requestId !== requestId)
-  return [prompt, ...quiet].map((row) => pricedMessage(row.requestId, row.body as readonly ContentBlock[]))
+  return [...quiet, prompt].map((row) => pricedMessage(row.requestId, row.body as readonly ContentBlock[]))
 }
 
 export function pricedMessage(requestId: string, content: readonly ContentBlock[]): PricedMessage {

@@ -66,7 +66,7 @@ export interface SessionStore {
   // Turns
 
   /**
-   * Opens the turn of a prompt, or finds it: `turn/start`, then the given messages as `user/message` (the first is the prompt). The store gives the
+   * Opens the turn of a prompt, or finds it: `turn/start`, then the given messages as `user/message` (the last is the prompt). The store gives the
    * turn's number. The inbox rows named in `messages` become `running`. `LogRejected` while another turn is open.
    */
   startTurn(input: StartTurn): Promise<TurnRow>
