@@ -4,7 +4,11 @@ import { headOf, tailOf, wellFormed } from '../../src/shared/session/well-formed
 
 test('O14 lone surrogates become U+FFFD in every string of a value, keys included; pairs and the rest stay', () => {
   const value = { 'k\ud800': ['a\udc00b', { deep: '😀\ud83d' }], number: 1, none: null }
-  assert.deepEqual(wellFormed(value), { 'k\ufffd': ['a\ufffdb', { deep: '😀\ufffd' }], number: 1, none: null })
+  assert.deepEqual(wellFormed(value), {
+    'k\ufffd': ['a\ufffdb', { deep: '😀\ufffd' }],
+    number: 1,
+    none: null,
+  })
 })
 
 test('a key named __proto__ stays data', () => {

@@ -20,5 +20,10 @@ export function inputTokens({ system, tools, messages }: ModelRequest, pricing: 
 
 /** Usage of a model that is none: our count of the actual request and answer, nothing cached. */
 export function countedUsage(input: number, answer: readonly ContentBlock[], pricing: Pricing): Usage {
-  return { inputTokens: input, outputTokens: pricing.content(answer), cacheReadTokens: 0, cacheWriteTokens: 0 }
+  return {
+    inputTokens: input,
+    outputTokens: pricing.content(answer),
+    cacheReadTokens: 0,
+    cacheWriteTokens: 0,
+  }
 }

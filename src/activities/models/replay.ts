@@ -8,7 +8,10 @@ import { type ScriptedModelOptions, scriptedModel } from './scripted.ts'
  * A model that answers what was recorded. Its usage is our count of the requests that are made now, never the recorded one. Summaries were
  * not recorded for these requests: without `summaries` the policy must say `summarizer: 'deterministic'`.
  */
-export function replayModel(plan: Pick<ReplayPlan, 'replies'>, options: ScriptedModelOptions = {}): ModelClient {
+export function replayModel(
+  plan: Pick<ReplayPlan, 'replies'>,
+  options: ScriptedModelOptions = {},
+): ModelClient {
   return scriptedModel(plan.replies, options)
 }
 

@@ -1,6 +1,13 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { SessionError } from '../../shared/errors.ts'
-import { ContextOverflowError, type ModelCallContext, type ModelCapacity, type ModelClient, type ModelReply, type ModelRequest } from '../../shared/ports/model.ts'
+import {
+  ContextOverflowError,
+  type ModelCallContext,
+  type ModelCapacity,
+  type ModelClient,
+  type ModelReply,
+  type ModelRequest,
+} from '../../shared/ports/model.ts'
 import { type ContentBlock, isText, isToolUse, text } from '../../shared/session/content.ts'
 import type { Usage } from '../../shared/session/events.ts'
 import { countedUsage, inputTokens, OUR_PRICING, type Pricing } from './counted-usage.ts'
@@ -17,7 +24,10 @@ export interface ScriptedMessage {
 /** A text, or a whole answer. */
 export type ScriptedReply = string | ScriptedMessage
 
-export type ScriptedAnswer = (request: ModelRequest, context: ModelCallContext) => ScriptedReply | Promise<ScriptedReply>
+export type ScriptedAnswer = (
+  request: ModelRequest,
+  context: ModelCallContext,
+) => ScriptedReply | Promise<ScriptedReply>
 
 export interface ScriptedModelOptions {
   /** Default: unknown. With a window, a request that does not fit is refused as a provider refuses it. */
@@ -35,7 +45,10 @@ export interface ScriptedModelOptions {
  *
  * `generate` throws `SessionError` `ModelFailed`, not retryable, when the list has no such reply, and `ContextOverflowError`.
  */
-export function scriptedModel(script: readonly ScriptedReply[] | ScriptedAnswer, options: ScriptedModelOptions = {}): ModelClient {
+export function scriptedModel(
+  script: readonly ScriptedReply[] | ScriptedAnswer,
+  options: ScriptedModelOptions = {},
+): ModelClient {
   const { capacity, delayMs = 0, summaries, pricing = OUR_PRICING } = options
   const known = { contextWindow: null, maxOutputTokens: null, ...capacity }
   return {
@@ -55,9 +68,15 @@ export function scriptedModel(script: readonly ScriptedReply[] | ScriptedAnswer,
   }
 }
 
-function refuseOverflow(input: number, { maxTokens, provider, model }: ModelRequest, contextWindow: number | null): void {
+function refuseOverflow(
+  input: number,
+  { maxTokens, provider, model }: ModelRequest,
+  contextWindow: number | null,
+): void {
   if (contextWindow === null || input + maxTokens <= contextWindow) return
-  throw new ContextOverflowError(`prompt is too long: ${input} tokens and max_tokens ${maxTokens} exceed the window of ${contextWindow} of ${provider}/${model}`)
+  throw new ContextOverflowError(
+    `prompt is too long: ${input} tokens and max_tokens ${maxTokens} exceed the window of ${contextWindow} of ${provider}/${model}`,
+  )
 }
 
 /** Rejects with the signal's own reason. */
@@ -79,19 +98,37 @@ async function answerTo(
   }
   if (typeof script === 'function') return script(request, context)
   if (request.purpose === 'summary') {
-    throw scriptFailure(`no summary for call ${request.index}: give it \`summaries\`, or the policy \`summarizer: 'deterministic'\``, request, script.length)
+    throw scriptFailure(
+      `no summary for call ${request.index}: give it \`summaries\`, or the policy \`summarizer: 'deterministic'\``,
+      request,
+      script.length,
+    )
   }
   const reply = script[request.index]
-  if (reply === undefined) throw scriptFailure(`no reply ${request.index}: it has ${script.length}, counted from 0`, request, script.length)
+  if (reply === undefined)
+    throw scriptFailure(
+      `no reply ${request.index}: it has ${script.length}, counted from 0`,
+      request,
+      script.length,
+    )
   return reply
 }
 
-function scriptFailure(what: string, { provider, model, sessionId, index }: ModelRequest, length: number): SessionError {
-  return new SessionError('ModelFailed', `The script of ${provider}/${model} in session ${sessionId} has ${what}.`, { retryable: false, index, length })
+function scriptFailure(
+  what: string,
+  { provider, model, sessionId, index }: ModelRequest,
+  length: number,
+): SessionError {
+  return new SessionError(
+    'ModelFailed',
+    `The script of ${provider}/${model} in session ${sessionId} has ${what}.`,
+    { retryable: false, index, length },
+  )
 }
 
 function replyOf(answer: ScriptedReply, input: number, pricing: Pricing): ModelReply {
-  const { content, stopReason, usage, model }: ScriptedMessage = typeof answer === 'string' ? { content: [text(answer)] } : answer
+  const { content, stopReason, usage, model }: ScriptedMessage =
+    typeof answer === 'string' ? { content: [text(answer)] } : answer
   return {
     content,
     stopReason: stopReason ?? (content.some(isToolUse) ? 'tool_use' : 'end_turn'),

@@ -36,10 +36,18 @@ export interface ModelCallContext {
   onDelta?(delta: ModelDelta): void
 }
 
+export interface ModelCapacity {
+  /** Null where the provider does not say. */
+  readonly contextWindow: number | null
+  readonly maxOutputTokens: number | null
+  /** False: images and documents become labels in a summary's request. Default true. */
+  readonly acceptsMedia?: boolean
+}
+
 /** A provider. Must not retry by itself: Temporal is the only layer that retries. */
 export interface ModelClient {
-  /** Null where the provider does not say. @throws SessionError `UnknownModel` */
-  capacity(model: string): Promise<{ readonly contextWindow: number | null; readonly maxOutputTokens: number | null }>
+  /** @throws SessionError `UnknownModel` */
+  capacity(model: string): Promise<ModelCapacity>
   /** @throws ContextOverflowError when the provider says that the request is too long. */
   generate(request: ModelRequest, context: ModelCallContext): Promise<ModelReply>
   /** True tokens per token of our counter before anything was learned; default 1.2. */

@@ -24,12 +24,15 @@ export interface SummarizeInput {
   readonly span: readonly Message[]
   /** The spans of the chunks when it does not fit in one call; one entry otherwise. */
   readonly chunks: readonly (readonly Message[])[]
-  /** The last model request of the session: same system, tools and messages, so that the provider's cache hits. */
+  /**
+   * The last model request of the session: same system, tools and messages, so that the provider's cache hits. Its `provider` and
+   * `model` name the summarizer; for one that is not the session's own, `sampling` holds nothing of the session's.
+   */
   readonly request: ModelRequest
   /** Seq of the last event to cover, for the instruction. */
   readonly lastSeq: number
   readonly focus?: string
-  /** `max_tokens` of a call. */
+  /** `summaryMaxTokens` of the policy; the thinking budget of `request.sampling` comes on top of it. */
   readonly maxTokens: number
   /** Tokens the summary may have: asked for, and refused above. */
   readonly askTokens: number
@@ -37,6 +40,8 @@ export interface SummarizeInput {
   /** Tokens of the span: the summary must be smaller. */
   readonly spanTokens: number
   readonly countTokens: (text: string) => number
+  /** The summarizer's tokens per token of our counter, as learned from its usage; default: what its client says of itself. */
+  readonly usageRatio?: number
 }
 
 export interface Summary {

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { checkpointStateSchema } from '../compaction/checkpoint-state.ts'
 import { resolvedPolicySchema } from '../compaction/policy-schema.ts'
 import { COMPACTION_ERROR_CODES } from '../errors.ts'
 import { contentSchema } from './content.ts'
@@ -70,10 +71,6 @@ export const attemptErrorSchema = z.strictObject({
 export type AttemptError = z.infer<typeof attemptErrorSchema>
 
 const shadowedRangeSchema = z.strictObject({ start: seq, end: seq })
-
-export const ledgerItemSchema = z.strictObject({ kind: z.string(), value: z.string(), n: z.number(), last: z.number() })
-/** What the next checkpoint starts from, carried by code. The ledger module owns its meaning. */
-export const ledgerStateSchema = z.looseObject({ v: z.literal(1), items: z.array(ledgerItemSchema) })
 
 /** What a checkpoint dropped. */
 export const lostSchema = z.strictObject({
@@ -164,7 +161,8 @@ export const eventDataSchemas = {
     maxTokens: z.int().positive().optional(),
     usage: usageSchema.optional(),
     lost: lostSchema,
-    ledger: ledgerStateSchema,
+    /** What the next checkpoint starts from, carried by code. */
+    ledger: checkpointStateSchema,
   }),
   'compact/end': z.strictObject({
     compactionId: z.string(),

@@ -13,7 +13,8 @@ function mended(value: unknown): unknown {
 }
 
 /** The first `length` UTF-16 units of a text, one less when that would split a surrogate pair. */
-export const headOf = (value: string, length: number): string => value.slice(0, length).replace(/[\ud800-\udbff]$/, '')
+export const headOf = (value: string, length: number): string =>
+  value.slice(0, length).replace(/[\ud800-\udbff]$/, '')
 
 /** The last `length` UTF-16 units of a text, one less when that would split a surrogate pair. */
 export const tailOf = (value: string, length: number): string =>

@@ -1,0 +1,86 @@
+import { type ContentBlock, isThinking, isToolResult, type Message, text } from '../session/content.ts'
+import { headOf, tailOf } from '../session/well-formed.ts'
+import { messagesTokens } from './message-size.ts'
+
+type CountTokens = (text: string) => number
+
+/** Stands where a part would begin with the assistant: a request begins with the user. */
+const PART_OPENING: Message = {
+  role: 'user',
+  content: [text('[The session before this point is summarized by itself.]')],
+}
+
+/**
+ * Two parts of about the same size, each valid by itself: no call is separated from its results, and each begins with the
+ * user. Null when the messages are one unit, which only shortening can make smaller.
+ */
+export function halve(messages: readonly Message[], count: CountTokens): [Message[], Message[]] | null {
+  const sizes = messages.map((message) => messagesTokens([message], count))
+  const total = sizes.reduce((sum, size) => sum + size, 0)
+  let best: { at: number; distance: number } | undefined
+  let before = 0
+  for (const [at, message] of messages.entries()) {
+    const cuts =
+      at > 0 &&
+      !message.content.some(isToolResult) &&
+      messages.slice(0, at).some((earlier) => earlier !== PART_OPENING)
+    const distance = Math.abs(2 * before - total)
+    if (cuts && (best === undefined || distance < best.distance)) best = { at, distance }
+    before += sizes[at] ?? 0
+  }
+  if (best === undefined) return null
+  const second = messages.slice(best.at)
+  return [messages.slice(0, best.at), second[0]?.role === 'user' ? second : [PART_OPENING, ...second]]
+}
+
+const SHORTEST_CUT_CHARS = 200
+const HEAD_SHARE = 0.65
+/** Fields whose value names something or is signed, and so cannot be shortened. */
+const UNTOUCHED_FIELDS: ReadonlySet<string> = new Set(['type', 'id', 'tool_use_id', 'name', 'signature'])
+
+/** The messages with every long text cut to half, around a mark, and media as labels. */
+export function shorten(messages: readonly Message[]): Message[] {
+  return labelMedia(messages).map(({ role, content }) => ({
+    role,
+    content: content.map((block) => (isThinking(block) ? block : (shortenValue(block) as ContentBlock))),
+  }))
+}
+
+function shortenValue(value: unknown): unknown {
+  if (typeof value === 'string') return shortenText(value)
+  if (Array.isArray(value)) return value.map(shortenValue)
+  if (typeof value !== 'object' || value === null) return value
+  return Object.fromEntries(
+    Object.entries(value).map(([field, part]) => [
+      field,
+      UNTOUCHED_FIELDS.has(field) ? part : shortenValue(part),
+    ]),
+  )
+}
+
+function shortenText(value: string): string {
+  if (value.length < SHORTEST_CUT_CHARS) return value
+  const keep = Math.floor(value.length / 2) - 40
+  const head = headOf(value, Math.round(keep * HEAD_SHARE))
+  const tail = tailOf(value, keep - head.length)
+  return `${head} [… ${value.length - head.length - tail.length} characters cut …] ${tail}`
+}
+
+/** The messages with images and documents replaced by labels, for a model that takes none. */
+export const labelMedia = (messages: readonly Message[]): Message[] =>
+  messages.map(({ role, content }) => ({ role, content: content.map(labelBlock) }))
+
+function labelBlock(block: ContentBlock): ContentBlock {
+  if (block.type === 'image' || block.type === 'document') return text(mediaLabel(block))
+  if (!isToolResult(block) || block.content === undefined || typeof block.content === 'string') return block
+  return { ...block, content: block.content.map(labelBlock) }
+}
+
+function mediaLabel(block: ContentBlock): string {
+  const { source, title } = block
+  const type =
+    typeof source === 'object' && source !== null && 'media_type' in source
+      ? ` ${String(source.media_type)}`
+      : ''
+  return `[${block.type}${type}${typeof title === 'string' ? ` ${JSON.stringify(title)}` : ''}, not shown]`
+}
