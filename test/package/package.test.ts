@@ -83,11 +83,17 @@ test('package: only …/worker loads the worker and its native part', () => {
   }
 })
 
-test('package: …/core and …/workflow need no Node module, no database and no token ranks', () => {
-  for (const entryPoint of ['./core', './workflow', './workflows']) {
-    const { packages } = loadInApp(entryPoint)
+test('package: …/core loads zod and nothing else', () => {
+  assert.deepEqual(loadInApp('./core').packages, ['zod'])
+})
+
+test('package: what runs in the sandbox needs no Node module, no database and no token ranks', () => {
+  for (const entryPoint of ['./workflow', './workflows']) {
+    const others = loadInApp(entryPoint).packages.filter((name) => !/^(@temporalio\/|zod$)/.test(name))
+    // What Temporal's own packages load, as the sandbox also does.
+    const temporal = ['long', 'ms', 'nexus-rpc', 'protobufjs', '@protobufjs', 'tslib']
     assert.deepEqual(
-      packages.filter((name) => /libsql|pg|js-tiktoken|pino/.test(name)),
+      others.filter((name) => !temporal.some((its) => name.startsWith(its))),
       [],
       entryPoint,
     )
@@ -114,7 +120,7 @@ test('package: the command runs', () => {
   assert.match(run(app, command, '--help'), /Usage: durable-compaction/)
 })
 
-/** Imports an entry point in a process of its own: the names that it exports, and the packages that it loaded. */
+/** Imports an entry point in a process of its own: the names that it exports, the packages and Node modules that it loads. */
 function loadInApp(entryPoint: string): { names: string[]; packages: string[] } {
   // Packages of the module system of before are in `require.cache`; the others are told by a resolve hook.
   const source = `import { createRequire, register } from 'node:module'
@@ -128,7 +134,8 @@ function loadInApp(entryPoint: string): { names: string[]; packages: string[] } 
     const names = Object.keys(await import(${JSON.stringify(specifier(entryPoint))}))
     await new Promise((resolve) => setTimeout(resolve, 100))
     const files = [...seen, ...Object.keys(createRequire(import.meta.url).cache)]
-    const packages = files.map((file) => /node_modules\\/((?:@[^/]+\\/)?[^/]+)\\/(?!.*node_modules)/.exec(file)?.[1])
+    const packageOf = (file) => file.startsWith('node:') ? file : /.*node_modules\\/((?:@[^/]+\\/)?[^/]+)\\//.exec(file)?.[1]
+    const packages = files.map(packageOf)
     const others = [...new Set(packages)].filter((name) => name && name !== 'durable-compaction')
     console.log(JSON.stringify({ names, packages: others.sort() }))
     process.exit(0)`
