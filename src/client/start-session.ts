@@ -20,6 +20,8 @@ export interface StartOptions {
   readonly taskQueue?: string
   /** False: model calls and tools run on the session's own queue, for a single plain worker. Default true. */
   readonly splitTaskQueues?: boolean
+  /** After this long without a beat an activity's worker counts as dead, and the activity runs again. Default 10,000. */
+  readonly heartbeatTimeoutMs?: number
   /** Wait until the settings are accepted. Default true. */
   readonly wait?: boolean
 }
@@ -41,6 +43,7 @@ export async function startSession({ client, taskQueue: defaultQueue, sessionId,
     v: 1,
     start,
     ...(options.splitTaskQueues === false ? {} : { taskQueues: splitQueues(taskQueue) }),
+    ...(options.heartbeatTimeoutMs === undefined ? {} : { heartbeatTimeoutMs: options.heartbeatTimeoutMs }),
   }
   const settings = hash53(canonicalJson(start)).toString(36)
   try {
