@@ -58,7 +58,8 @@ export interface Checkpoint {
  * The message that takes a span's place: frame, pins, the user's words, plan and open errors, summary, lists, pointer. Code writes
  * all of it but the summary; earlier checkpoints in the span are merged by their carried state and never quoted.
  *
- * Within `policy.checkpointLimitTokens` as long as the pins leave room. Pure; linear in the characters of span and tail.
+ * Within `policy.checkpointLimitTokens`, and smaller than the span, as long as the pins leave room. Pure; linear in the characters of span
+ * and tail.
  *
  * @throws Error when a pin is missing from the result, which is a defect
  */
@@ -85,7 +86,7 @@ export function buildCheckpoint(input: CheckpointInput): Checkpoint {
       ...(input.notice === undefined ? {} : { notice: input.notice }),
     }),
     renderPins(pins.pins, pins.left),
-    joinSections(ledger, summary ?? ''),
+    joinSections(ledger, underHeading(summary ?? '')),
     renderPointer(covers, input),
   ]
   const page = wellFormed(sections.filter((section) => section !== '').join('\n'))
@@ -113,6 +114,9 @@ export interface CheckpointPlan {
 
 /** Frame, pointer and joints, rounded up. */
 const FRAME_TOKENS = 250
+/** A checkpoint is smaller than its span; of a short one, summary and lists together take less than half. */
+const MOST_OF_SPAN = 0.9
+const PARTS_OF_SPAN = 0.4
 
 /** Pins and budget of the next checkpoint, before anything is summarized. */
 export function planCheckpoint(source: CheckpointSource): CheckpointPlan {
@@ -122,8 +126,16 @@ export function planCheckpoint(source: CheckpointSource): CheckpointPlan {
   const pins = collectPins({ policy, events: pinEvents, nodes, carried, countTokens })
   const fixedTokens =
     countTokens(renderPins(pins.pins, pins.left)) + countTokens(policy.framePrefix) + FRAME_TOKENS
-  return { pins, states, budget: checkpointBudget(policy, fixedTokens) }
+  const spanTokens = tokensOf(nodes)
+  const limits = {
+    ...policy,
+    checkpointTokens: Math.min(policy.checkpointTokens, Math.floor(spanTokens * PARTS_OF_SPAN)),
+    checkpointLimitTokens: Math.min(policy.checkpointLimitTokens, Math.floor(spanTokens * MOST_OF_SPAN)),
+  }
+  return { pins, states, budget: checkpointBudget(limits, fixedTokens) }
 }
+
+const tokensOf = (nodes: readonly SurfaceNode[]): number => nodes.reduce((sum, node) => sum + node.tokens, 0)
 
 function placedStates(nodes: readonly SurfaceNode[], previous: CheckpointSource['previous']): PlacedState[] {
   const byKey = new Map(previous.map(({ data }) => [keys.compactCheckpoint(data.compactionId), data.ledger]))
@@ -136,7 +148,7 @@ function placedStates(nodes: readonly SurfaceNode[], previous: CheckpointSource[
   })
 }
 
-/** The summary as it stands on the page, cut when a summarizer of somebody's own wrote more than was allowed. */
+/** The summary's text, cut when a summarizer of somebody's own wrote more than was allowed. */
 function summaryOf(
   blocks: CheckpointInput['summary'],
   limitTokens: number,
@@ -144,7 +156,7 @@ function summaryOf(
 ): string | null {
   if (blocks === null) return null
   const written = blocks.filter(isText).map((block) => block.text)
-  const summary = underHeading(wellFormed(written.join('\n')).trim())
+  const summary = wellFormed(written.join('\n')).trim()
   return summary === '' ? null : withCutMark(clip({ text: summary }, limitTokens, count))
 }
 
@@ -160,7 +172,7 @@ function ledgerBudget(
     return budgetWithoutSummary({
       checkpointTokens,
       userTextTokens,
-      spanTokens: nodes.reduce((sum, node) => sum + node.tokens, 0),
+      spanTokens: tokensOf(nodes),
     })
   }
   return {
