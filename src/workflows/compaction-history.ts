@@ -1,0 +1,74 @@
+import { LIMITS } from '../shared/limits.ts'
+import type { CompactionOutcome, CompactionRecord } from '../shared/protocol.ts'
+import type { CompactionCause } from '../shared/session/events.ts'
+
+// The newest compactions of a session, for the query; all of them are in the store. Pure.
+
+/** A record repeats only the beginning of what a person or a failure said: it is carried by continue-as-new. */
+const RECORD_TEXT_CHARS = 160
+
+export interface Begun {
+  readonly compactionId: string
+  readonly cause: CompactionCause
+  readonly turn: number | null
+  readonly focus?: string | undefined
+}
+
+export class CompactionHistory {
+  #records: CompactionRecord[]
+  /** Of the whole session, as far as this chain of runs knows. */
+  count: number
+
+  constructor(records: readonly CompactionRecord[] = [], count = 0) {
+    this.#records = [...records]
+    this.count = count
+  }
+
+  begin({ focus, ...begun }: Begun, startedAt: number): void {
+    this.count++
+    const record: CompactionRecord = {
+      ...begun,
+      ...(focus === undefined ? {} : { focus: focus.slice(0, RECORD_TEXT_CHARS) }),
+      outcome: 'running',
+      startedAt,
+    }
+    this.#records = [...this.#records, record].slice(-LIMITS.historyRecords)
+  }
+
+  /** Ends the newest record. A refused request has no outcome, only a sentence. */
+  end(ended: CompactionOutcome | { readonly refused: string }, endedAt: number): void {
+    const record = this.#records.at(-1)
+    if (record === undefined) return
+    this.#records[this.#records.length - 1] = { ...record, ...endOf(ended), endedAt }
+  }
+
+  get last(): CompactionRecord | undefined {
+    return this.#records.at(-1)
+  }
+
+  /** Oldest first. */
+  get records(): readonly CompactionRecord[] {
+    return this.#records
+  }
+}
+
+function endOf(
+  ended: CompactionOutcome | { readonly refused: string },
+): Partial<CompactionRecord> & Pick<CompactionRecord, 'outcome'> {
+  if ('refused' in ended)
+    return { outcome: 'failed', errorMessage: ended.refused.slice(0, RECORD_TEXT_CHARS) }
+  const { outcome, reason, tokensBefore, tokensAfter, startSeq, summarySeq, endSeq, paid, error } = ended
+  return {
+    outcome,
+    ...(reason === undefined ? {} : { reason }),
+    tokensBefore,
+    tokensAfter,
+    ...(startSeq === undefined ? {} : { startSeq }),
+    ...(summarySeq === undefined ? {} : { summarySeq }),
+    ...(endSeq === undefined ? {} : { endSeq }),
+    paidCalls: paid.calls,
+    ...(error === undefined
+      ? {}
+      : { errorCode: error.code, errorMessage: error.message.slice(0, RECORD_TEXT_CHARS) }),
+  }
+}

@@ -1,0 +1,76 @@
+import {
+  ApplicationFailure,
+  CancellationScope,
+  CancelledFailure,
+  TemporalFailure,
+  workflowInfo,
+} from '@temporalio/workflow'
+import {
+  type CompactionActivityInput,
+  type CompactionInput,
+  type CompactionOutcome,
+  compactionInputSchema,
+  problemOf,
+} from '../shared/protocol.ts'
+import type { AttemptError } from '../shared/session/events.ts'
+import { stageError } from './attempt-errors.ts'
+import { failureType, sessionFailure } from './failures.ts'
+import { compactionActivities } from './session-activities.ts'
+import { setVersioning } from './versioning.ts'
+
+/**
+ * One compaction attempt, the child of the workflow that owns the session: prepare, summarize, commit, and in every other case its own close. It returns an
+ * outcome also when it failed or was cancelled.
+ *
+ * @throws ApplicationFailure `InvalidSpan` for a region that cannot be compacted, `InvalidInput`; nothing was opened then.
+ */
+export async function sessionCompaction(input: CompactionInput): Promise<CompactionOutcome> {
+  const work = activityInput(input)
+  const activities = compactionActivities(input)
+  const close = (error: AttemptError) =>
+    CancellationScope.nonCancellable(() =>
+      activities.closeAttempt({
+        v: 1,
+        sessionId: work.sessionId,
+        compactionId: work.compactionId,
+        error,
+        ...(work.requestIds === undefined ? {} : { requestIds: work.requestIds }),
+      }),
+    )
+  let stage: 'prepare' | 'summarize' | 'commit' = 'prepare'
+  try {
+    const prepared = await activities.prepare(work)
+    if (prepared.kind === 'done') return prepared.outcome
+    stage = 'summarize'
+    const summary = await activities.summarize(work)
+    if (summary.kind === 'failed') return { ...(await close(summary.error)), paid: summary.paid }
+    stage = 'commit'
+    // A cancel that came before this line leaves the surface as it was; one that comes after it finds the commit made.
+    if (CancellationScope.current().consideredCancelled)
+      throw new CancelledFailure('cancelled before the commit')
+    const { paid, deterministic } = summary
+    return await CancellationScope.nonCancellable(() => activities.commit({ ...work, paid, deterministic }))
+  } catch (failure) {
+    if (!(failure instanceof TemporalFailure)) throw failure
+    if (failureType(failure) === 'InvalidSpan') throw sessionFailure(failure)
+    return await close(stageError(stage, failure))
+  }
+}
+
+setVersioning(sessionCompaction, 'PINNED')
+
+/** The activities act for the run of the parent, which only this workflow knows for certain. */
+function activityInput(input: CompactionInput): CompactionActivityInput {
+  const problem = problemOf(compactionInputSchema, input, 'input')
+  if (problem !== undefined)
+    throw ApplicationFailure.nonRetryable(`sessionCompaction: ${problem}`, 'InvalidInput')
+  const { parent } = workflowInfo()
+  if (parent === undefined) {
+    throw ApplicationFailure.nonRetryable(
+      'sessionCompaction must run as a child of the workflow that owns the session',
+      'InvalidInput',
+    )
+  }
+  const { taskQueues: _queues, heartbeatTimeoutMs: _heartbeat, ...work } = input
+  return { ...work, parent: { workflowId: parent.workflowId, runId: parent.runId } }
+}

@@ -1,0 +1,119 @@
+import { CancellationScope, isCancellation, TemporalFailure } from '@temporalio/workflow'
+import type { TurnEndReason } from '../shared/session/events.ts'
+import { runAttempt, serveAskedCompaction } from './attempt-run.ts'
+import { failureMessage, failureType } from './failures.ts'
+import { showDetails, showMemo } from './session-display.ts'
+import { isRollOverDue, type SessionEnv, throwIfCancelled } from './session-env.ts'
+import type { RunningTurn } from './session-state.ts'
+import { storeInline } from './store-inline.ts'
+import { runSteps, type StartedTurn, type TurnPorts } from './turn-steps.ts'
+
+// One turn, from its start in the store to its end there. A turn that fails or is cancelled does not end the session.
+
+/** `rolled-over`: the turn stays open, and the next run goes on with it. */
+export async function runTurn(env: SessionEnv, requestId: string): Promise<'ended' | 'rolled-over'> {
+  const { session } = env
+  const scope = new CancellationScope({ cancellable: true, parent: env.root })
+  const running: RunningTurn = { requestId, number: null, step: null, cancel: () => scope.cancel() }
+  session.turn = running
+  session.prompts.begin(requestId)
+  const started = await startTurn(env, requestId)
+  if (started === undefined) return ended(env)
+  running.number = started.turn
+  showMemo(session)
+  if (running.earlyCancel?.turn === started.turn) session.stopTurn(running.earlyCancel.reason)
+  try {
+    const end = await scope.run(() => runSteps(turnPorts(env, scope, started.turn), started))
+    return end === 'ended' ? ended(env) : end
+  } catch (failure) {
+    if (!(failure instanceof TemporalFailure) || failureType(failure) === 'Fenced') throw failure
+    if (isCancellation(failure)) await endTurn(env, 'aborted', running.cancelReason)
+    else await endTurn(env, 'error', failureMessage(failure))
+    return ended(env)
+  }
+}
+
+function ended(env: SessionEnv): 'ended' {
+  env.session.turn = null
+  env.session.prompts.end()
+  env.hasWorked = true
+  return 'ended'
+}
+
+/** Ends the open turn in the store, which answers the calls that nobody answered. */
+export async function endTurn(
+  { session, activities }: SessionEnv,
+  reason: TurnEndReason,
+  message: string | undefined,
+): Promise<void> {
+  const turn = session.turn?.number
+  if (turn === undefined || turn === null) return
+  const input = {
+    v: 1,
+    sessionId: session.sessionId,
+    turn,
+    reason,
+    ...(message === undefined ? {} : { message }),
+  } as const
+  const { reading } = await CancellationScope.nonCancellable(() => activities.endTurn(input))
+  session.observe(reading)
+}
+
+/**
+ * Opens the prompt's turn, or finds it open. Undefined when there is nothing to run: it has ended, or the prompt cannot be one. Not cancellable, so that a turn
+ * which the store opened is always ended there.
+ */
+async function startTurn(
+  { session, activities }: SessionEnv,
+  requestId: string,
+): Promise<StartedTurn | undefined> {
+  try {
+    const { sessionId } = session
+    const started = await CancellationScope.nonCancellable(() =>
+      activities.startTurn({ v: 1, sessionId, requestId }),
+    )
+    session.observe(started.reading)
+    return started.status === 'ended' ? undefined : started
+  } catch (failure) {
+    const type = failureType(failure)
+    if (type !== 'InvalidInput' && type !== 'KeyConflict') throw failure
+    session.refused++
+    session.settlements.push({ requestId, state: 'refused', error: `${type}: ${failureMessage(failure)}` })
+    return undefined
+  }
+}
+
+function turnPorts(env: SessionEnv, scope: CancellationScope, turn: number): TurnPorts {
+  const { session, activities } = env
+  const at = (step: number) => ({ v: 1, sessionId: session.sessionId, turn, step }) as const
+  return {
+    async boundary(step) {
+      if (session.turn !== null) session.turn.step = step
+      throwIfCancelled(scope)
+      await storeInline(env)
+      for (let asked = session.compactions.size; asked > 0; asked--) {
+        await serveAskedCompaction(env, turn)
+        throwIfCancelled(scope)
+      }
+      showDetails(session)
+      return isRollOverDue(env) ? 'roll-over' : 'go-on'
+    },
+    async callModel(step) {
+      const result = await activities.callModel(at(step))
+      session.observe(result.reading)
+      env.hasWorked = true
+      if (result.kind === 'reply') for (const joined of result.joined ?? []) session.prompts.drop(joined)
+      return result
+    },
+    async runTool(step, call) {
+      const { reading } = await activities.runTool({ ...at(step), callId: call.callId }, call)
+      session.observe(reading)
+    },
+    async compact(compaction) {
+      const outcome = await runAttempt(env, scope, { ...compaction, turn })
+      throwIfCancelled(scope)
+      return outcome
+    },
+    newestReading: () => session.reading,
+  }
+}

@@ -1,0 +1,17 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+
+/** Asks until the answer is true; fails with what it last saw. For states that change outside of the test. */
+export async function eventually<T>(
+  ask: () => Promise<T> | T,
+  isRight: (value: T) => boolean,
+  withinMs = 15_000,
+): Promise<T> {
+  const until = performance.now() + withinMs
+  for (;;) {
+    const value = await ask()
+    if (isRight(value)) return value
+    if (performance.now() > until)
+      throw new Error(`not within ${withinMs} ms; last seen: ${JSON.stringify(value)}`)
+    await sleep(50)
+  }
+}
