@@ -1,0 +1,112 @@
+import { Client, Connection } from '@temporalio/client'
+import { NativeConnection, type WorkerOptions } from '@temporalio/worker'
+import { replayModel } from '../../activities/models/replay.ts'
+import { SessionClient } from '../../client/session-client.ts'
+import type { Session } from '../../client/session.ts'
+import type { Turn } from '../../client/turn.ts'
+import { planReplay, type ReplayPlan } from '../../formats/replay-plan.ts'
+import type { ReadTranscript } from '../../formats/transcript.ts'
+import type { SessionStore } from '../../shared/ports/store.ts'
+import { createSessionWorker } from '../../worker/create-session-worker.ts'
+import { checkedModel, type RequestRecord } from './checked-model.ts'
+import { compareLog, type LogComparison } from './compare-log.ts'
+import { deliveringTools, promptId } from './delivering-tools.ts'
+import { replayWindow } from './replay-window.ts'
+
+export interface ReplayOptions {
+  readonly address: string
+  readonly namespace?: string
+  readonly taskQueue: string
+  readonly store: SessionStore
+  readonly sessionId: string
+  /** Context window of the replayed model; default: {@link replayWindow}. */
+  readonly window?: number
+  /** Laid over a deterministic summarizer. */
+  readonly policy?: Readonly<Record<string, unknown>>
+  readonly workflows?: Pick<WorkerOptions, 'workflowBundle' | 'workflowsPath'>
+  readonly signal?: AbortSignal
+  /** After each turn. */
+  readonly onProgress?: (done: number, of: number) => void
+}
+
+export interface ReplayReport {
+  readonly sessionId: string
+  readonly window: number
+  readonly turns: number
+  readonly requests: RequestRecord
+  readonly log: LogComparison
+  readonly durationMs: number
+}
+
+/** No recorded turn takes this long when nothing waits for a model. */
+const TURN_MS = 300_000
+
+/**
+ * Plays a recorded conversation through a real session: the model answers what was recorded, tools return what was recorded, and the session compacts by
+ * its policy on the way.
+ *
+ * @throws TranscriptError when it holds no conversation that a session could play
+ */
+export async function runReplay(transcript: ReadTranscript, options: ReplayOptions): Promise<ReplayReport> {
+  const begun = Date.now()
+  const plan = planReplay(transcript)
+  const window = options.window ?? replayWindow(plan)
+  const requests: RequestRecord = { requests: 0, summaries: 0, largest: 0, problems: [] }
+  const tools = deliveringTools(plan, options.store)
+  const model = checkedModel(replayModel(plan, { capacity: { contextWindow: window, maxOutputTokens: window } }), requests)
+  const connection = await NativeConnection.connect({ address: options.address })
+  const worker = await createSessionWorker({
+    connection,
+    store: options.store,
+    models: { replay: model },
+    tools,
+    taskQueue: options.taskQueue,
+    ...(options.namespace === undefined ? {} : { namespace: options.namespace }),
+    ...(options.workflows === undefined ? {} : { workflows: options.workflows }),
+  })
+  const running = worker.run()
+  try {
+    const turns = await play(plan, tools.map((tool) => tool.name), options)
+    const log = await compareLog(options.store, options.sessionId, plan)
+    return { sessionId: options.sessionId, window, turns, requests, log, durationMs: Date.now() - begun }
+  } finally {
+    worker.shutdown()
+    await running
+    await connection.close()
+  }
+}
+
+async function play(plan: ReplayPlan, tools: readonly string[], options: ReplayOptions): Promise<number> {
+  const { address, namespace, store, taskQueue, sessionId, policy, signal, onProgress } = options
+  const connection = await Connection.connect({ address })
+  try {
+    const client = new Client({ connection, ...(namespace === undefined ? {} : { namespace }) })
+    const sessions = new SessionClient({ client, store, taskQueue })
+    const session = await sessions.start(sessionId, {
+      model: 'replay/recorded',
+      system: plan.system,
+      tools,
+      policy: { summarizer: 'deterministic', ...policy },
+    })
+    const turns = await playPrompts(session, plan, signal, onProgress)
+    await session.close('the replay has ended')
+    return turns
+  } finally {
+    await connection.close()
+  }
+}
+
+/** Prompts that came while tools ran are delivered by the tools. */
+export async function playPrompts(session: Session, plan: ReplayPlan, signal?: AbortSignal, onProgress?: ReplayOptions['onProgress']): Promise<number> {
+  const total = plan.prompts.filter((prompt) => prompt.delivery === 'next-turn').length
+  let turns = 0
+  for (const [index, { message, delivery }] of plan.prompts.entries()) {
+    if (delivery === 'next-step') continue
+    const turn: Turn = await session.prompt(message.content, { requestId: promptId(index), delivery })
+    if (delivery === 'no-wake') continue
+    await turn.result({ timeoutMs: TURN_MS, ...(signal === undefined ? {} : { signal }) })
+    turns++
+    onProgress?.(turns, total)
+  }
+  return turns
+}
