@@ -41,12 +41,13 @@ export function resolvePolicy(
   const sizes = resolveSizes(settings, model, override)
   const problems = [...sizeProblems(settings, sizes), ...pruneProblems(settings), ...idleProblems(settings)]
   const summary = summarySettings(settings, input, model, sizes)
-  problems.push(...summary.problems)
+  const checkpoint = checkpointSizes(settings, sizes, summary.resolved.summaryMaxTokens)
+  problems.push(...summary.problems, ...pinProblems(settings, checkpoint.checkpointLimitTokens))
   if (problems.length > 0) throw invalidPolicy(problems)
   return frozen({
     ...automatic(settings, sizes),
     ...summary.resolved,
-    ...checkpointSizes(settings, sizes, summary.resolved.summaryMaxTokens),
+    ...checkpoint,
     contextWindow: sizes.contextWindow,
     replyMaxTokens: sizes.replyMaxTokens,
     retainTokens: sizes.retainTokens,
@@ -212,6 +213,22 @@ function checkpointSizes(settings: PolicySettings, { limitTokens }: PolicySizes,
   }
 }
 
+/** Pins of the policy stand in every checkpoint, so they must leave half of it to the conversation. */
+function pinProblems({ pins }: PolicySettings, checkpointLimitTokens: number): PolicyProblem[] {
+  const tokens = Math.ceil((pins?.texts ?? []).reduce((sum, pin) => sum + roughTokens(pin), 0))
+  const most = Math.min(PIN_LIMIT_TOKENS, Math.floor(checkpointLimitTokens / 2))
+  return tokens > most
+    ? [policyProblem('policy.pins.texts', `must have at most ${most} tokens together`, tokens)]
+    : []
+}
+
+/** Within a third of the true number for most texts; exact counts need the tokenizer, which pure code does not load. */
+const roughTokens = (value: string): number => {
+  let tokens = 0
+  for (const character of value) tokens += character < '\u0080' ? 0.3 : 1
+  return tokens
+}
+
 /** Undefined for `never` and for what is no duration. */
 function idleTimeoutMs(value: number | string): number | undefined {
   return typeof value === 'number' ? value : parseDurationMs(value)
@@ -230,9 +247,8 @@ function idleProblems({ idleTimeout }: PolicySettings): PolicyProblem[] {
 
 function invalidPolicy(problems: readonly PolicyProblem[]): SessionError {
   const details = problems.map(({ field, limit, value }) => ({ field, limit, value }))
-  return new SessionError('InvalidPolicy', `${problems.map(({ message }) => message).join('; ')}.`, {
-    problems: details,
-  })
+  const sentences = problems.map(({ message }) => (message.endsWith('?') ? message : `${message}.`))
+  return new SessionError('InvalidPolicy', sentences.join(' '), { problems: details })
 }
 
 function frozen<T>(value: T): T {

@@ -1,6 +1,7 @@
 import { type ContentBlock, isThinking, isToolUse, type Message, text } from './content.ts'
 import type { SurfaceNode } from './events.ts'
-import { isCallBlock, isResultBlock, pairTools, type ToolAnswer, type ToolPairing } from './tool-pairs.ts'
+import { isProviderBlock, standingProviderBlocks } from './provider-calls.ts'
+import { isResultBlock, pairTools, type ToolAnswer } from './tool-pairs.ts'
 import { wellFormed } from './well-formed.ts'
 import { isBlank, strayResult, wireCall, wireIds, wireResult } from './wire-calls.ts'
 
@@ -25,7 +26,7 @@ export function deriveMessages(nodes: readonly SurfaceNode[]): Message[] {
   }
   for (const [at, node] of nodes.entries()) {
     if (node.type === 'assistant/message') {
-      const reply = replyContent(node.data.content, calls, at === nodes.length - 1)
+      const reply = replyContent(node.data.content, calls)
       if (reply.length > 0 && messages.length === 0) add('user', [OPENING])
       add(
         'assistant',
@@ -46,8 +47,8 @@ export function deriveMessages(nodes: readonly SurfaceNode[]): Message[] {
 interface WireCalls {
   idOf(call: ContentBlock): string
   answerOf(call: ContentBlock): ToolAnswer | undefined
-  /** A result block of the provider's own tool, at its place in a reply. */
-  isServed(result: ContentBlock): boolean
+  /** False for a block of the provider's own tools that would make it refuse the request. */
+  mayStand(block: ContentBlock): boolean
   strayAt(node: number): readonly ToolAnswer[]
 }
 
@@ -55,41 +56,25 @@ function callsOnTheWire(nodes: readonly SurfaceNode[]): WireCalls {
   const pairing = pairTools(nodes)
   const ids = wireIds(pairing)
   const answers = new Map([...pairing.answers].map(([call, answer]) => [call.block, answer]))
-  const served = servedBlocks(nodes, pairing)
+  const standing = standingProviderBlocks(nodes, pairing)
   const stray = new Map<number, ToolAnswer[]>()
-  for (const orphan of pairing.orphans) stray.set(orphan.at, [...(stray.get(orphan.at) ?? []), orphan])
+  for (const orphan of pairing.orphans) {
+    const others = stray.get(orphan.at)
+    if (others === undefined) stray.set(orphan.at, [orphan])
+    else others.push(orphan)
+  }
   return {
     idOf: (call) => ids.get(call) ?? String(call['id']),
     answerOf: (call) => answers.get(call),
-    isServed: (result) => served.has(result),
+    mayStand: (block) => !isProviderBlock(block) || standing.has(block),
     strayAt: (node) => stray.get(node) ?? [],
   }
 }
 
-/** Result blocks that answer a call of the provider's own tools inside a reply. */
-function servedBlocks(nodes: readonly SurfaceNode[], { answers }: ToolPairing): ReadonlySet<ContentBlock> {
-  const served = new Set<ContentBlock>()
-  for (const [call, { block, at }] of answers) {
-    const isInReply = nodes[at]?.type === 'assistant/message'
-    if (block !== undefined && call.block.type !== 'tool_use' && isInReply) served.add(block)
-  }
-  return served
-}
-
-/**
- * What of a reply may stand in a request. Reasoning that nothing follows belongs to a reply that was cut off; a call of the provider's own
- * tools without its result may stand only in the newest reply, which the provider is asked to continue.
- */
-function replyContent(content: readonly ContentBlock[], calls: WireCalls, isNewest: boolean): ContentBlock[] {
-  const kept = content.filter((block) => {
-    if (isBlank(block)) return false
-    if (isResultBlock(block)) return calls.isServed(block)
-    if (!isCallBlock(block) || isToolUse(block)) return true
-    const result = calls.answerOf(block)?.block
-    return result === undefined ? isNewest : calls.isServed(result)
-  })
-  while (kept.length > 0 && isThinking(kept.at(-1) as ContentBlock)) kept.pop()
-  return kept
+/** What of a reply may stand in a request. Reasoning that nothing follows belongs to a reply that was cut off. */
+function replyContent(content: readonly ContentBlock[], calls: WireCalls): ContentBlock[] {
+  const kept = content.filter((block) => !isBlank(block) && calls.mayStand(block))
+  return kept.slice(0, kept.findLastIndex((block) => !isThinking(block)) + 1)
 }
 
 function resultsOf(reply: readonly ContentBlock[], calls: WireCalls): ContentBlock[] {

@@ -1,6 +1,6 @@
 import type { ContentBlock, Message } from './content.ts'
 import type { SurfaceNode } from './events.ts'
-import { contentProblems, wellFormedProblems } from './request-content.ts'
+import { contentProblems, providerPairProblems, wellFormedProblems } from './request-content.ts'
 
 export interface RequestExpectation {
   /** The surface that the request was built of: its messages must stand in it once, in order, the unanswered ones last (O5, O6). */
@@ -28,6 +28,7 @@ export function requestProblems(messages: readonly Message[], expected: RequestE
     ...orderProblems(messages),
     ...messages.flatMap((message, index) => contentProblems(message, index)),
     ...pairProblems(messages),
+    ...providerPairProblems(messages),
     ...sizeProblems(messages, expected),
     ...(expected.surface === undefined ? [] : surfaceProblems(messages, expected.surface)),
     ...wellFormedProblems(messages),
@@ -49,42 +50,37 @@ function orderProblems(messages: readonly Message[]): string[] {
 }
 
 function pairProblems(messages: readonly Message[]): string[] {
-  const problems: string[] = []
   const used = new Set<string>()
-  for (let index = 0; index < messages.length; index++) {
-    const message = messages[index]
-    if (message?.role !== 'assistant') {
-      if (index === 0)
-        problems.push(
-          ...idsOf(message, 'tool_result', 'tool_use_id').map(
-            (id) => `O1: message 0 holds the result of ${id}, which has no call`,
-          ),
-        )
-      continue
-    }
+  return messages.flatMap((message, index) => {
+    if (message.role === 'user') return index === 0 ? strayResults(message, index, []) : []
     const calls = idsOf(message, 'tool_use', 'id')
-    for (const id of calls) {
-      if (used.has(id)) problems.push(`O1: call id ${id} of message ${index} is not unique`)
-      used.add(id)
-    }
+    const repeated = calls.filter((id) => used.has(id) || !used.add(id))
     const next = messages[index + 1]
     const results = idsOf(next, 'tool_result', 'tool_use_id')
-    for (const id of calls) {
-      const count = results.filter((result) => result === id).length
-      if (count !== 1)
-        problems.push(`O1: call ${id} of message ${index} has ${count} results in the next message`)
-    }
-    for (const id of results)
-      if (!calls.includes(id))
-        problems.push(
-          `O1: message ${index + 1} holds the result of ${id}, which message ${index} did not call`,
-        )
-    const firstOther = next?.content.findIndex((block) => block.type !== 'tool_result') ?? -1
-    const lastResult = next?.content.findLastIndex((block) => block.type === 'tool_result') ?? -1
-    if (firstOther !== -1 && firstOther < lastResult)
-      problems.push(`O1: in message ${index + 1} a result stands after another block`)
-  }
-  return problems
+    const unpaired = calls.filter(
+      (id) => results.indexOf(id) === -1 || results.indexOf(id) !== results.lastIndexOf(id),
+    )
+    return [
+      ...repeated.map((id) => `O1: call id ${id} of message ${index} is not unique`),
+      ...unpaired.map(
+        (id) => `O1: call ${id} of message ${index} has not exactly one result in the next message`,
+      ),
+      ...strayResults(next, index + 1, calls),
+      ...(resultsStandFirst(next) ? [] : [`O1: in message ${index + 1} a result stands after another block`]),
+    ]
+  })
+}
+
+function strayResults(message: Message | undefined, index: number, calls: readonly string[]): string[] {
+  const stray = idsOf(message, 'tool_result', 'tool_use_id').filter((id) => !calls.includes(id))
+  return stray.map(
+    (id) => `O1: message ${index} holds the result of ${id}, which the message before it did not call`,
+  )
+}
+
+function resultsStandFirst(message: Message | undefined): boolean {
+  const types = message?.content.map(({ type }) => type === 'tool_result') ?? []
+  return types.lastIndexOf(true) < types.filter(Boolean).length
 }
 
 const idsOf = (message: Message | undefined, type: string, field: string): string[] =>
@@ -107,13 +103,8 @@ function sizeProblems(
 
 /** What people and code said to the model, block by block: all user content that is no tool result. */
 function surfaceProblems(messages: readonly Message[], surface: readonly SurfaceNode[]): string[] {
-  const said = messages
-    .filter(({ role }) => role === 'user')
-    .flatMap(({ content }) => content.filter(({ type }) => type !== 'tool_result'))
-    .map(same)
-  const expected = surface.flatMap((node) =>
-    node.type === 'user/message' ? saidBlocks(node.data.content) : [],
-  )
+  const said = messages.flatMap(({ role, content }) => (role === 'user' ? saidBlocks(content) : []))
+  const expected = surface.flatMap(saidIn)
   const problems: string[] = []
   let at = 0
   for (const block of expected) {
@@ -121,27 +112,34 @@ function surfaceProblems(messages: readonly Message[], surface: readonly Surface
     if (found === -1) problems.push(`O5: missing or out of order: ${block.slice(0, 120)}`)
     else at = found + 1
   }
-  for (const block of new Set(expected)) {
-    const [wanted, found] = [expected, said].map((list) => list.filter((other) => other === block).length)
-    if (found !== undefined && wanted !== undefined && found > wanted)
-      problems.push(`O5: ${found} times instead of ${wanted}: ${block.slice(0, 120)}`)
+  const wanted = countOf(expected)
+  for (const [block, count] of countOf(said)) {
+    const most = wanted.get(block)
+    if (most !== undefined && count > most)
+      problems.push(`O5: ${count} times instead of ${most}: ${block.slice(0, 120)}`)
   }
   const lastReply = surface.findLastIndex((node) => node.type === 'assistant/message')
-  const open = surface
-    .slice(lastReply + 1)
-    .flatMap((node) => (node.type === 'user/message' ? saidBlocks(node.data.content) : []))
-  const end = (messages.at(-1)?.content ?? []).slice(-open.length).map(same)
-  if (open.length > 0 && open.some((block, index) => end[index] !== block))
+  const open = surface.slice(lastReply + 1).flatMap(saidIn)
+  const end = saidBlocks(messages.at(-1)?.content ?? [])
+  if (open.some((block, index) => end[end.length - open.length + index] !== block)) {
     problems.push('O6: the unanswered input is not verbatim at the end')
+  }
   return problems
 }
+
+const saidIn = (node: SurfaceNode): string[] =>
+  node.type === 'user/message' ? saidBlocks(node.data.content) : []
 
 const saidBlocks = (content: readonly ContentBlock[]): string[] =>
   content
     .filter(
       (block) =>
-        block.type !== 'tool_result' && !(block.type === 'text' && String(block['text']).trim() === ''),
+        block.type !== 'tool_result' && !(block.type === 'text' && !/\S/.test(String(block['text']))),
     )
-    .map(same)
+    .map((block) => JSON.stringify(block))
 
-const same = (block: ContentBlock): string => JSON.stringify(block)
+function countOf(values: readonly string[]): Map<string, number> {
+  const counts = new Map<string, number>()
+  for (const value of values) counts.set(value, (counts.get(value) ?? 0) + 1)
+  return counts
+}

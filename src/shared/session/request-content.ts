@@ -4,25 +4,37 @@ import type { ContentBlock, Message } from './content.ts'
 export function contentProblems(message: Message, index: number): string[] {
   const problems: string[] = []
   if (message.content.length === 0) problems.push(`O1: message ${index} is empty`)
-  const ids = new Set(
-    message.content.filter((block) => block.type.endsWith('tool_use')).map((block) => block['id']),
-  )
   for (const [place, block] of message.content.entries()) {
     const where = `O1: block ${place} of message ${index}`
     problems.push(...blockProblems(block, message.role).map((problem) => `${where} ${problem}`))
-    if (
-      message.role === 'assistant' &&
-      block.type.endsWith('tool_result') &&
-      !ids.has(block['tool_use_id'])
-    ) {
-      problems.push(`${where} answers ${String(block['tool_use_id'])}, which this message does not call`)
-    }
   }
   const last = message.content.at(-1)?.type
   if (message.role === 'assistant' && (last === 'thinking' || last === 'redacted_thinking')) {
     problems.push(`O1: message ${index} ends with reasoning`)
   }
   return problems
+}
+
+/** Calls of the provider's own tools: answered in the same reply, or in a later one with only results of our tools between. */
+export function providerPairProblems(messages: readonly Message[]): string[] {
+  const open = new Set<unknown>()
+  return messages.flatMap(({ role, content }, index) => {
+    const others = content.filter(({ type }) => type !== 'tool_result')
+    if (role === 'user') {
+      const dead = others.length > 0 ? [...open] : []
+      if (others.length > 0) open.clear()
+      return dead.map(
+        (id) => `O1: message ${index} follows call ${String(id)} of the provider, which has no result`,
+      )
+    }
+    return others.flatMap((block) => {
+      if (block.type.endsWith('_tool_use')) open.add(block['id'])
+      if (!block.type.endsWith('_tool_result') || open.delete(block['tool_use_id'])) return []
+      return [
+        `O1: message ${index} answers ${String(block['tool_use_id'])}, which no call of the provider asks for`,
+      ]
+    })
+  })
 }
 
 function blockProblems(block: ContentBlock, role: Message['role']): string[] {

@@ -1,6 +1,6 @@
 import { SessionError } from '../errors.ts'
 import type { SurfaceNode } from './events.ts'
-import { pairTools, type ToolCall, type ToolPairing } from './tool-pairs.ts'
+import { isOurs, pairTools, type ToolCall, type ToolPairing } from './tool-pairs.ts'
 
 /** One message, or one assistant message with all results of its calls and whatever stands between: never split. */
 export interface Unit {
@@ -70,7 +70,7 @@ export function unansweredCalls(nodes: readonly SurfaceNode[]): {
   const { calls, answers } = pairTools(nodes)
   return calls.flatMap((call) => {
     const node = nodes[call.at]
-    if (answers.has(call) || call.block.type !== 'tool_use' || node === undefined) return []
+    if (answers.has(call) || !isOurs(call) || node === undefined) return []
     return [
       { callId: call.callId, name: call.name, assistantSeq: node.seq, turn: node.turn, step: node.step },
     ]
@@ -119,7 +119,8 @@ function assertPaired(nodes: readonly SurfaceNode[], pairing: ToolPairing): void
   }
   const openUntil = new Map<string, number>()
   for (const { call, from, end } of extents(nodes, pairing)) {
-    if ((openUntil.get(call.callId) ?? -1) >= from) {
+    const id = `${isOurs(call) ? 'ours' : 'provider'} ${call.callId}`
+    if ((openUntil.get(id) ?? -1) >= from) {
       const seq = nodes[from]?.seq
       throw new SessionError(
         'LogRejected',
@@ -127,6 +128,6 @@ function assertPaired(nodes: readonly SurfaceNode[], pairing: ToolPairing): void
         { seq, callId: call.callId },
       )
     }
-    openUntil.set(call.callId, end)
+    openUntil.set(id, end)
   }
 }

@@ -31,36 +31,43 @@ export interface ToolPairing {
   readonly orphans: readonly ToolAnswer[]
 }
 
-/** Pairs calls with results by call id, in surface order. A result answers the newest call of its id that has none. Linear. */
+/**
+ * Pairs calls with results by call id, in surface order: those of our tools, and apart from them those of the provider's. A result answers
+ * the newest call of its id that has none. Linear.
+ */
 export function pairTools(nodes: readonly SurfaceNode[]): ToolPairing {
   const calls: ToolCall[] = []
   const answers = new Map<ToolCall, ToolAnswer>()
   const repeated: ToolAnswer[] = []
   const orphans: ToolAnswer[] = []
-  const open = new Map<string, ToolCall[]>()
+  const open = { ours: new Map<string, ToolCall[]>(), provider: new Map<string, ToolCall[]>() }
   for (const [at, node] of nodes.entries()) {
     for (const part of toolParts(node, at)) {
+      const waiting = open[isOurs(part) ? 'ours' : 'provider']
+      const sameId = waiting.get(part.callId)
       if ('isError' in part) {
-        const waiting = open.get(part.callId)
-        const call = waiting === undefined ? undefined : takeNewest(waiting)
+        const call = sameId === undefined ? undefined : takeNewest(sameId)
         if (call !== undefined) answers.set(call, part)
-        else (waiting === undefined ? orphans : repeated).push(part)
+        else (sameId === undefined ? orphans : repeated).push(part)
       } else {
         calls.push(part)
-        const waiting = open.get(part.callId)
-        if (waiting === undefined) open.set(part.callId, [part])
-        else waiting.push(part)
+        if (sameId === undefined) waiting.set(part.callId, [part])
+        else sameId.push(part)
       }
     }
   }
   return { calls, answers, repeated, orphans }
 }
 
+/** False for a call or a result of the provider's own tools, which stand in replies. */
+export const isOurs = ({ block }: ToolCall | ToolAnswer): boolean =>
+  block === undefined || block.type === 'tool_use' || block.type === 'tool_result'
+
 /** Of several open calls with one id, the first in the newest message. */
 function takeNewest(waiting: ToolCall[]): ToolCall | undefined {
-  const newest = waiting.at(-1)?.at
-  const index = waiting.findIndex((call) => call.at === newest)
-  return index === -1 ? undefined : waiting.splice(index, 1)[0]
+  let index = waiting.length - 1
+  while (index > 0 && waiting[index - 1]?.at === waiting.at(-1)?.at) index--
+  return waiting.splice(index, 1)[0]
 }
 
 function toolParts(node: SurfaceNode, at: number): (ToolCall | ToolAnswer)[] {

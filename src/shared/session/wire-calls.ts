@@ -2,16 +2,19 @@ import { KEY_PART_PATTERN } from '../limits.ts'
 import { type ContentBlock, isText, text } from './content.ts'
 import { hash53 } from './keys.ts'
 import { INTERRUPTED_RESULT } from './repair.ts'
-import type { ToolAnswer, ToolPairing } from './tool-pairs.ts'
+import { isOurs, type ToolAnswer, type ToolPairing } from './tool-pairs.ts'
 
 /** Gives each client call the id that it has in the request: its own where the API takes it and it is free, else one derived from it. */
 export function wireIds({ calls }: ToolPairing): ReadonlyMap<ContentBlock, string> {
-  const taken = new Set<string>()
+  const taken = new Set(calls.filter((call) => !isOurs(call)).map(({ callId }) => callId))
+  const lastNumber = new Map<string, number>()
   const ids = new Map<ContentBlock, string>()
-  for (const { block, callId } of calls) {
+  for (const { block, callId } of calls.filter(isOurs)) {
     const plain = KEY_PART_PATTERN.test(callId) ? callId : `call_${hash53(callId).toString(36)}`
     let id = plain
-    for (let n = 2; taken.has(id); n++) id = `${plain.slice(0, 58)}_${n}`
+    let n = lastNumber.get(plain) ?? 1
+    while (taken.has(id)) id = `${plain.slice(0, 54)}_${++n}`
+    lastNumber.set(plain, n)
     taken.add(id)
     ids.set(block, id)
   }

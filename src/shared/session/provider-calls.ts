@@ -1,0 +1,52 @@
+import type { ContentBlock } from './content.ts'
+import type { SurfaceNode } from './events.ts'
+import { isCallBlock, isOurs, isResultBlock, type ToolPairing } from './tool-pairs.ts'
+import { isBlank } from './wire-calls.ts'
+
+/**
+ * The calls and results of the provider's own tools that may stand in a request: pairs inside one reply, pairs that nothing but results
+ * of our tools separates, and calls that the provider is still to go on with. Any other would make it refuse the request.
+ */
+export function standingProviderBlocks(
+  nodes: readonly SurfaceNode[],
+  pairing: ToolPairing,
+): ReadonlySet<ContentBlock> {
+  const stretch = stretches(nodes, pairing)
+  const last = stretch.at(-1)
+  const standing = new Set<ContentBlock>()
+  for (const call of pairing.calls) {
+    if (isOurs(call)) continue
+    const answer = pairing.answers.get(call)
+    if (answer === undefined) {
+      if (stretch[call.at] === last) standing.add(call.block)
+    } else if (
+      answer.block !== undefined &&
+      stretch[call.at] === stretch[answer.at] &&
+      nodes[answer.at]?.type === 'assistant/message'
+    ) {
+      standing.add(call.block).add(answer.block)
+    }
+  }
+  return standing
+}
+
+/** True for a block that stands only when {@link standingProviderBlocks} names it. */
+export const isProviderBlock = (block: ContentBlock): boolean =>
+  isResultBlock(block) || (isCallBlock(block) && block.type !== 'tool_use')
+
+/** For each node the number of times that the user has said something before it; the last entry is for the end. */
+function stretches(nodes: readonly SurfaceNode[], { orphans }: ToolPairing): number[] {
+  const strayAt = new Set(orphans.map(({ at }) => at))
+  const numbers = [0]
+  for (const [at, node] of nodes.entries()) {
+    const speaks = node.type === 'user/message' || strayAt.has(at) || standsBeside(node)
+    numbers.push((numbers[at] ?? 0) + (speaks ? 1 : 0))
+  }
+  return numbers
+}
+
+/** An error with more than text, of which the rest stands beside the result. */
+const standsBeside = (node: SurfaceNode): boolean =>
+  node.type === 'tool/result' &&
+  node.data.isError &&
+  node.data.content.some((block) => block.type !== 'text' && !isBlank(block))
