@@ -6,8 +6,8 @@ import { fileTools } from '../src/activities/tools/file-tools.ts'
 import { walkFiles } from '../src/activities/tools/walk-files.ts'
 import { deliveringTools } from '../src/cli/replay/delivering-tools.ts'
 import { replayWindow } from '../src/cli/replay/replay-window.ts'
-import { planReplay } from '../src/formats/replay-plan.ts'
 import { readTranscript } from '../src/formats/read-transcript.ts'
+import { planReplay } from '../src/formats/replay-plan.ts'
 import type { ModelClient } from '../src/shared/ports/model.ts'
 import type { SessionStore } from '../src/shared/ports/store.ts'
 import type { Tool } from '../src/shared/ports/tool.ts'
@@ -41,7 +41,8 @@ export const SUMMARY =
   'Nothing is blocked. Next: read on behind the last file, then say what each folder is for.'
 
 export async function createCast(stage: Stage, store: SessionStore): Promise<Cast> {
-  const cast = stage.transcript === undefined ? await explorer(stage, store) : recorded(stage.transcript, stage, store)
+  const cast =
+    stage.transcript === undefined ? await explorer(stage, store) : recorded(stage.transcript, stage, store)
   return { tools: cast.tools, model: recordingAnswers(cast.model, stage.paidPath) }
 }
 
@@ -60,8 +61,12 @@ async function explorer(stage: Stage, store: SessionStore): Promise<Cast> {
       if (index === 0) return call(index, 'list_files', { path: 'src' })
       const file = files[index - 1]
       const compactions = await store.attempts({ sessionId, state: 'ended' })
-      const done = file === undefined || compactions.filter((row) => row.cause === 'pressure').length >= ENOUGH_COMPACTIONS
-      return done ? `I have read ${index - 1} files and know the sources now.` : call(index, 'read_file', { path: file })
+      const done =
+        file === undefined ||
+        compactions.filter((row) => row.cause === 'pressure').length >= ENOUGH_COMPACTIONS
+      return done
+        ? `I have read ${index - 1} files and know the sources now.`
+        : call(index, 'read_file', { path: file })
     },
     modelOptions(stage, EXPLORER_WINDOW),
   )
@@ -77,7 +82,10 @@ const call = (index: number, name: string, input: Record<string, string>) => ({
 
 function recorded(path: string, stage: Stage, store: SessionStore): Cast {
   const plan = planReplay(readTranscript(readFileSync(path, 'utf8'), { fileName: path }))
-  return { model: replayModel(plan, modelOptions(stage, replayWindow(plan))), tools: deliveringTools(plan, store) }
+  return {
+    model: replayModel(plan, modelOptions(stage, replayWindow(plan))),
+    tools: deliveringTools(plan, store),
+  }
 }
 
 function modelOptions({ holdMs }: Stage, contextWindow: number): ScriptedModelOptions {

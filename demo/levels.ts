@@ -3,15 +3,15 @@ import { Client, Connection } from '@temporalio/client'
 import { DefaultLogger, NativeConnection, Runtime } from '@temporalio/worker'
 import pc from 'picocolors'
 import { scriptedModel } from '../src/activities/models/scripted.ts'
-import { formatCount } from '../src/cli/table.ts'
 import { readLog } from '../src/cli/read-log.ts'
+import { formatCount } from '../src/cli/table.ts'
 import { SessionClient } from '../src/client/index.ts'
-import type { Tool } from '../src/shared/ports/tool.ts'
 import { isCompactCheckpointSource } from '../src/shared/checkpoint-source.ts'
+import type { SessionStore } from '../src/shared/ports/store.ts'
+import type { Tool } from '../src/shared/ports/tool.ts'
 import { isText, text } from '../src/shared/session/content.ts'
 import type { SessionEvent, SurfaceNode } from '../src/shared/session/events.ts'
 import { applyEvent, emptyLog } from '../src/shared/session/log.ts'
-import type { SessionStore } from '../src/shared/ports/store.ts'
 import { sqliteStore } from '../src/store/index.ts'
 import { obtainServer } from '../src/worker/dev-server/obtain-server.ts'
 import { createSessionWorker } from '../src/worker/index.ts'
@@ -29,11 +29,21 @@ export async function showLevels(folder: string): Promise<number> {
   const store = sqliteStore({ path: join(folder, 'sessions.db') })
   const connection = await NativeConnection.connect({ address: server.address })
   const taskQueue = `levels-${process.pid}`
-  const worker = await createSessionWorker({ connection, store, models: { demo: tenRounds() }, tools: levelTools(), taskQueue })
+  const worker = await createSessionWorker({
+    connection,
+    store,
+    models: { demo: tenRounds() },
+    tools: levelTools(),
+    taskQueue,
+  })
   const running = worker.run()
   const clientConnection = await Connection.connect({ address: server.address })
   try {
-    const sessions = new SessionClient({ client: new Client({ connection: clientConnection, namespace: server.namespace }), store, taskQueue })
+    const sessions = new SessionClient({
+      client: new Client({ connection: clientConnection, namespace: server.namespace }),
+      store,
+      taskQueue,
+    })
     const session = await sessions.start('levels', {
       model: 'demo/ten-rounds',
       system: 'You work in rounds.',
@@ -62,12 +72,21 @@ function tenRounds() {
       if (round > ROUNDS) return 'The build fails because of a missing type.'
       const id = `round_${round}`
       if (round === TOOL_ROUND) {
-        return { content: [{ type: 'tool_use', id, name: 'compact', input: { focus: 'keep the reason of the failure' } }] }
+        return {
+          content: [
+            { type: 'tool_use', id, name: 'compact', input: { focus: 'keep the reason of the failure' } },
+          ],
+        }
       }
       const name = READ_ROUNDS.has(round) ? 'read_file' : 'bash'
-      return { content: [text(`Round ${round}.`), { type: 'tool_use', id, name, input: { what: `part ${round}` } }] }
+      return {
+        content: [text(`Round ${round}.`), { type: 'tool_use', id, name, input: { what: `part ${round}` } }],
+      }
     },
-    { capacity: { contextWindow: 32_000, maxOutputTokens: 4_000 }, summaries: 'The build fails in the type check. Next: look at the last part.' },
+    {
+      capacity: { contextWindow: 32_000, maxOutputTokens: 4_000 },
+      summaries: 'The build fails in the type check. Next: look at the last part.',
+    },
   )
 }
 
@@ -102,13 +121,16 @@ function printRounds(events: readonly SessionEvent[]): void {
 function levelOf(event: SessionEvent, events: readonly SessionEvent[]): string | undefined {
   if (event.type === 'tool/result' && typeof event.surfaceOp === 'object') return 'micro'
   if (event.type !== 'compact/summary') return undefined
-  const start = events.find((other) => other.type === 'compact/start' && other.data.compactionId === event.data.compactionId)
+  const start = events.find(
+    (other) => other.type === 'compact/start' && other.data.compactionId === event.data.compactionId,
+  )
   return start?.type === 'compact/start' && start.data.cause === 'tool' ? 'compact tool' : 'automatic'
 }
 
 function drawNode(node: SurfaceNode): string {
   if (node.type === 'assistant/message') return 'model'
-  if (node.type === 'user/message') return isCompactCheckpointSource(node.data.source) ? pc.green('[checkpoint]') : 'user'
+  if (node.type === 'user/message')
+    return isCompactCheckpointSource(node.data.source) ? pc.green('[checkpoint]') : 'user'
   const cleared = node.data.content.some((block) => isText(block) && block.text.startsWith('[Previous: used'))
   return cleared ? pc.dim(`[Previous: used ${node.data.name}]`) : pc.cyan(`${node.data.name}:${node.tokens}`)
 }

@@ -1,8 +1,8 @@
 import { existsSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
-import { parseArgs } from 'node:util'
 import { fileURLToPath } from 'node:url'
+import { parseArgs } from 'node:util'
 import { showLevels } from './levels.ts'
 import { runDemo } from './run-demo.ts'
 
@@ -14,7 +14,11 @@ npm run demo -- --levels     the three levels of compaction on a conversation of
 async function main(): Promise<number> {
   const { values, positionals } = parseArgs({
     allowPositionals: true,
-    options: { keep: { type: 'boolean', default: false }, levels: { type: 'boolean', default: false }, help: { type: 'boolean', default: false } },
+    options: {
+      keep: { type: 'boolean', default: false },
+      levels: { type: 'boolean', default: false },
+      help: { type: 'boolean', default: false },
+    },
   })
   const [file] = positionals
   if (values.help) {
@@ -29,7 +33,12 @@ async function main(): Promise<number> {
   try {
     if (values.levels) return await showLevels(folder)
     const root = resolve(fileURLToPath(new URL('..', import.meta.url)))
-    return await runDemo({ folder, root, keep: values.keep, ...(file === undefined ? {} : { transcript: resolve(file) }) })
+    return await runDemo({
+      folder,
+      root,
+      keep: values.keep,
+      ...(file === undefined ? {} : { transcript: resolve(file) }),
+    })
   } finally {
     rmSync(folder, { recursive: true, force: true })
   }

@@ -33,14 +33,23 @@ export async function printCheckpoint(store: SessionStore, sessionId: string): P
   const { nodes } = await store.surface(sessionId)
   const [first] = nodes
   if (first?.type !== 'user/message') return
-  const page = first.data.content.filter(isText).map((block) => block.text).join('\n')
+  const page = first.data.content
+    .filter(isText)
+    .map((block) => block.text)
+    .join('\n')
   console.log(`\n${pc.bold('The checkpoint that the model sees now')}\n`)
-  console.log(page.split('\n').map((line) => pc.dim(line.length > 400 ? `${line.slice(0, 400)} …` : line)).join('\n'))
+  console.log(
+    page
+      .split('\n')
+      .map((line) => pc.dim(line.length > 400 ? `${line.slice(0, 400)} …` : line))
+      .join('\n'),
+  )
 }
 
 /** Prints the checks; true when all hold. */
 export function printChecks(checks: readonly Check[]): boolean {
   console.log(`\n${pc.bold('Checked by the demo itself')}\n`)
-  for (const { what, found, holds } of checks) console.log(`${holds ? pc.green('✓') : pc.red('✗')} ${what}: ${found}`)
+  for (const { what, found, holds } of checks)
+    console.log(`${holds ? pc.green('✓') : pc.red('✗')} ${what}: ${found}`)
   return checks.every((check) => check.holds)
 }

@@ -4,10 +4,10 @@ import { join } from 'node:path'
 import { Client, Connection } from '@temporalio/client'
 import pc from 'picocolors'
 import { playPrompts } from '../src/cli/replay/run-replay.ts'
-import { poll } from '../src/client/poll.ts'
 import { type Session, SessionClient } from '../src/client/index.ts'
-import { planReplay } from '../src/formats/replay-plan.ts'
+import { poll } from '../src/client/poll.ts'
 import { readTranscript } from '../src/formats/read-transcript.ts'
+import { planReplay } from '../src/formats/replay-plan.ts'
 import type { AttemptRow, SessionStore } from '../src/shared/ports/store.ts'
 import { sqliteStore } from '../src/store/index.ts'
 import { obtainServer } from '../src/worker/dev-server/obtain-server.ts'
@@ -47,13 +47,18 @@ export async function runDemo({ folder, root, transcript, keep }: DemoOptions): 
   }
   writeFileSync(stage.paidPath, '')
   const sessionId = `demo-${process.pid}`
-  const page = server.uiUrl === null ? null : `${server.uiUrl}/namespaces/${server.namespace}/workflows/${sessionId}`
+  const page =
+    server.uiUrl === null ? null : `${server.uiUrl}/namespaces/${server.namespace}/workflows/${sessionId}`
   say(`Temporal at ${server.address} (${server.origin})`)
   if (page !== null) say(`Look at it while it runs: ${pc.cyan(page)}`)
   const store = sqliteStore({ path: stage.storePath })
   const connection = await Connection.connect({ address: server.address })
   try {
-    const sessions = new SessionClient({ client: new Client({ connection, namespace: server.namespace }), store, taskQueue: stage.taskQueue })
+    const sessions = new SessionClient({
+      client: new Client({ connection, namespace: server.namespace }),
+      store,
+      taskQueue: stage.taskQueue,
+    })
     const holds = await act(stage, sessions, store, sessionId)
     if (keep) await untilInterrupted(page)
     return holds ? 0 : 1
@@ -64,7 +69,12 @@ export async function runDemo({ folder, root, transcript, keep }: DemoOptions): 
   }
 }
 
-async function act(stage: Stage, sessions: SessionClient, store: SessionStore, sessionId: string): Promise<boolean> {
+async function act(
+  stage: Stage,
+  sessions: SessionClient,
+  store: SessionStore,
+  sessionId: string,
+): Promise<boolean> {
   let worker = await startWorker(stage)
   say(`Worker ${worker.pid} polls`)
   try {
@@ -72,7 +82,9 @@ async function act(stage: Stage, sessions: SessionClient, store: SessionStore, s
     const work = play(stage, session)
     const open = await Promise.race([firstOpenAttempt(store, sessionId), work.then(() => undefined)])
     if (open !== undefined) {
-      say(`${pc.yellow('compact/start')} is in the log as #${open.startSeq}: killing worker ${worker.pid} with SIGKILL`)
+      say(
+        `${pc.yellow('compact/start')} is in the log as #${open.startSeq}: killing worker ${worker.pid} with SIGKILL`,
+      )
       await killWorker(worker)
       worker = await startWorker({ ...stage, holdMs: 0 })
       say(`Worker ${worker.pid} polls`)
@@ -92,7 +104,12 @@ async function act(stage: Stage, sessions: SessionClient, store: SessionStore, s
   }
 }
 
-async function begin(stage: Stage, sessions: SessionClient, store: SessionStore, sessionId: string): Promise<Session> {
+async function begin(
+  stage: Stage,
+  sessions: SessionClient,
+  store: SessionStore,
+  sessionId: string,
+): Promise<Session> {
   const { tools } = await createCast(stage, store)
   const session = await sessions.start(sessionId, {
     model: 'demo/scripted',
@@ -106,12 +123,16 @@ async function begin(stage: Stage, sessions: SessionClient, store: SessionStore,
 
 async function play(stage: Stage, session: Session): Promise<void> {
   if (stage.transcript === undefined) {
-    const turn = await session.prompt('Get to know the sources of this repository, file by file.', { requestId: 'explore' })
+    const turn = await session.prompt('Get to know the sources of this repository, file by file.', {
+      requestId: 'explore',
+    })
     const { reason } = await turn.result({ timeoutMs: TURN_MS })
     say(`The turn ended: ${reason}`)
     return
   }
-  const plan = planReplay(readTranscript(readFileSync(stage.transcript, 'utf8'), { fileName: stage.transcript }))
+  const plan = planReplay(
+    readTranscript(readFileSync(stage.transcript, 'utf8'), { fileName: stage.transcript }),
+  )
   const turns = await playPrompts(session, plan)
   say(`${turns} turns were played`)
 }
@@ -127,7 +148,9 @@ async function showResumed(store: SessionStore, open: AttemptRow): Promise<void>
   })
   const outcome = ended?.outcome
   const resumed = ended?.startSeq === open.startSeq && outcome?.outcome === 'compacted'
-  say(`${resumed ? pc.green('Resumed') : pc.red('Not resumed')}: attempt ${open.compactionId}, bracket #${open.startSeq} … #${outcome?.endSeq}, ${outcome?.outcome}`)
+  say(
+    `${resumed ? pc.green('Resumed') : pc.red('Not resumed')}: attempt ${open.compactionId}, bracket #${open.startSeq} … #${outcome?.endSeq}, ${outcome?.outcome}`,
+  )
 }
 
 async function askBySignal(session: Session, store: SessionStore): Promise<void> {
@@ -136,7 +159,9 @@ async function askBySignal(session: Session, store: SessionStore): Promise<void>
     const row = await store.attempt(session.id, 'manual.by-hand')
     return row === null || row.state === 'open' ? undefined : row
   })
-  say(`It ended: ${asked?.outcome?.outcome ?? 'not at all'}${asked?.outcome?.reason === undefined ? '' : ` (${asked.outcome.reason})`}`)
+  say(
+    `It ended: ${asked?.outcome?.outcome ?? 'not at all'}${asked?.outcome?.reason === undefined ? '' : ` (${asked.outcome.reason})`}`,
+  )
 }
 
 async function untilInterrupted(page: string | null): Promise<void> {

@@ -21,22 +21,39 @@ export async function acceptMessages(
   }
   for (const prompt of input.prompts) {
     await attempt(prompt.requestId, async () => {
-      if (prompt.content === undefined) throw new SessionError('InvalidInput', `prompt ${prompt.requestId} has no content.`)
-      await storeInline(deps, input.sessionId, prompt.requestId, prompt.content, prompt.delivery ?? 'next-turn')
+      if (prompt.content === undefined)
+        throw new SessionError('InvalidInput', `prompt ${prompt.requestId} has no content.`)
+      await storeInline(
+        deps,
+        input.sessionId,
+        prompt.requestId,
+        prompt.content,
+        prompt.delivery ?? 'next-turn',
+      )
     })
   }
   for (const { requestId, ...body } of input.compactions) {
-    await attempt(requestId, () => deps.store.putInbox({ sessionId: input.sessionId, requestId, kind: 'compaction', body }))
+    await attempt(requestId, () =>
+      deps.store.putInbox({ sessionId: input.sessionId, requestId, kind: 'compaction', body }),
+    )
   }
   return { refused }
 }
 
 /** Writes what became of requests into the inbox, where clients read it. */
-export async function settleRequests(deps: ActivityDeps, input: z.infer<typeof settleInputSchema>): Promise<void> {
+export async function settleRequests(
+  deps: ActivityDeps,
+  input: z.infer<typeof settleInputSchema>,
+): Promise<void> {
   const rows = input.rows.map(({ requestId, state, compactionId, error }) => ({
     requestId,
     state,
-    outcome: { ...(compactionId === undefined ? {} : { compactionId }), ...(error === undefined ? {} : { error }) },
+    outcome: {
+      ...(compactionId === undefined ? {} : { compactionId }),
+      ...(error === undefined ? {} : { error }),
+    },
   }))
-  await asOwner(deps, input.sessionId, callingRun(), (actor) => deps.store.settleInbox({ sessionId: input.sessionId, actor, rows }))
+  await asOwner(deps, input.sessionId, callingRun(), (actor) =>
+    deps.store.settleInbox({ sessionId: input.sessionId, actor, rows }),
+  )
 }

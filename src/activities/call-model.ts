@@ -45,16 +45,40 @@ export async function callModel(deps: ActivityDeps, input: CallModelInput): Prom
   return landReply(deps, { input, actor, session, surface, request, reply })
 }
 
-async function openStep(deps: ActivityDeps, { sessionId, turn, step }: CallModelInput, actor: Actor): Promise<void> {
+async function openStep(
+  deps: ActivityDeps,
+  { sessionId, turn, step }: CallModelInput,
+  actor: Actor,
+): Promise<void> {
   const events: NewEvent[] = []
   if (step > 1) {
-    events.push({ key: keys.stepEnd(turn, step - 1), type: 'step/end', turn, step: step - 1, data: { turn, step: step - 1 }, tokens: 0 })
+    events.push({
+      key: keys.stepEnd(turn, step - 1),
+      type: 'step/end',
+      turn,
+      step: step - 1,
+      data: { turn, step: step - 1 },
+      tokens: 0,
+    })
   }
-  events.push({ key: keys.stepStart(turn, step), type: 'step/start', turn, step, data: { turn, step }, tokens: 0 })
-  await asOwner(deps, sessionId, actor, (owner) => deps.store.append({ sessionId, actor: owner, turn, events }))
+  events.push({
+    key: keys.stepStart(turn, step),
+    type: 'step/start',
+    turn,
+    step,
+    data: { turn, step },
+    tokens: 0,
+  })
+  await asOwner(deps, sessionId, actor, (owner) =>
+    deps.store.append({ sessionId, actor: owner, turn, events }),
+  )
 }
 
-async function joinPrompts(deps: ActivityDeps, { sessionId, turn, step }: CallModelInput, actor: Actor): Promise<void> {
+async function joinPrompts(
+  deps: ActivityDeps,
+  { sessionId, turn, step }: CallModelInput,
+  actor: Actor,
+): Promise<void> {
   const waiting = await deps.store.inbox(sessionId, { kind: 'prompt', state: 'waiting' })
   for (const row of waiting.filter((candidate) => candidate.delivery === 'next-step')) {
     const content = row.body as readonly ContentBlock[]
@@ -74,7 +98,11 @@ async function joinPrompts(deps: ActivityDeps, { sessionId, turn, step }: CallMo
 }
 
 /** The silent level: old results become a placeholder when that frees enough. Returns the surface that the request is made of. */
-async function microPass(deps: ActivityDeps, { sessionId, turn, step }: CallModelInput, actor: Actor): Promise<SurfaceSnapshot> {
+async function microPass(
+  deps: ActivityDeps,
+  { sessionId, turn, step }: CallModelInput,
+  actor: Actor,
+): Promise<SurfaceSnapshot> {
   const { policy } = (await loadSession(deps, sessionId)).header
   for (let plans = 0; ; plans++) {
     const surface = await deps.store.surface(sessionId)
@@ -100,16 +128,31 @@ async function preflight(
 ): Promise<CallModelResult | null> {
   const { contextWindow, replyMaxTokens } = header.policy
   if (contextWindow === null) return null
-  const reading = readingOf({ header, snapshot, meter: await loadMeter(deps, sessionId), replies, nowMs: deps.clock() })
+  const reading = readingOf({
+    header,
+    snapshot,
+    meter: await loadMeter(deps, sessionId),
+    replies,
+    nowMs: deps.clock(),
+  })
   const needed = reading.tokens + replyMaxTokens
   if (needed <= contextWindow) return null
   const message = `The next request needs about ${reading.tokens} tokens and ${replyMaxTokens} for the reply; the window of ${header.provider}/${header.model} is ${contextWindow}.`
   return { kind: 'needs-compaction', reading, message }
 }
 
-async function generate(deps: ActivityDeps, request: ModelRequest, surface: SurfaceSnapshot, key: string): Promise<ModelReply> {
+async function generate(
+  deps: ActivityDeps,
+  request: ModelRequest,
+  surface: SurfaceSnapshot,
+  key: string,
+): Promise<ModelReply> {
   const client = deps.models[request.provider]
-  if (client === undefined) throw new SessionError('UnknownModel', `No worker of this task queue has the provider ${JSON.stringify(request.provider)}.`)
+  if (client === undefined)
+    throw new SessionError(
+      'UnknownModel',
+      `No worker of this task queue has the provider ${JSON.stringify(request.provider)}.`,
+    )
   const live = liveText(deps, request.sessionId, key)
   try {
     return await whileBeating((signal) => client.generate(request, { signal, onDelta: live.add }))

@@ -1,12 +1,16 @@
-import type { CheckpointSource } from '../shared/compaction/checkpoint.ts'
 import { isCompactCheckpointSource } from '../shared/checkpoint-source.ts'
+import type { CheckpointSource } from '../shared/compaction/checkpoint.ts'
 import type { SessionRow } from '../shared/ports/store.ts'
 import type { SessionEvent, SurfaceNode } from '../shared/session/events.ts'
 import { countTokens } from '../shared/tokens/counter.ts'
 import type { ActivityDeps } from './deps.ts'
 
 /** What a checkpoint of these nodes is made from, beside them: the summaries behind earlier checkpoints among them, and the pins. */
-export async function checkpointSource(deps: ActivityDeps, session: SessionRow, nodes: readonly SurfaceNode[]): Promise<CheckpointSource> {
+export async function checkpointSource(
+  deps: ActivityDeps,
+  session: SessionRow,
+  nodes: readonly SurfaceNode[],
+): Promise<CheckpointSource> {
   const { sessionId } = session
   const [previous, pinEvents] = await Promise.all([
     previousSummaries(deps, sessionId, nodes),
@@ -17,9 +21,15 @@ export async function checkpointSource(deps: ActivityDeps, session: SessionRow, 
 
 const MAX_PIN_EVENTS = 10_000
 
-async function previousSummaries(deps: ActivityDeps, sessionId: string, nodes: readonly SurfaceNode[]): Promise<SessionEvent<'compact/summary'>[]> {
+async function previousSummaries(
+  deps: ActivityDeps,
+  sessionId: string,
+  nodes: readonly SurfaceNode[],
+): Promise<SessionEvent<'compact/summary'>[]> {
   const keys = nodes.flatMap((node) =>
-    node.type === 'user/message' && isCompactCheckpointSource(node.data.source) ? [node.key.replace(/\.checkpoint$/, '.summary')] : [],
+    node.type === 'user/message' && isCompactCheckpointSource(node.data.source)
+      ? [node.key.replace(/\.checkpoint$/, '.summary')]
+      : [],
   )
   if (keys.length === 0) return []
   const events = await deps.store.eventsByKeys(sessionId, keys)

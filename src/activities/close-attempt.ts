@@ -1,8 +1,8 @@
 import type { z } from 'zod'
+import { NOTHING_PAID } from '../shared/compaction/plan-attempt.ts'
 import type { CompactionOutcome, closeAttemptInputSchema } from '../shared/protocol.ts'
 import type { AttemptError } from '../shared/session/events.ts'
 import type { ActivityDeps } from './deps.ts'
-import { NOTHING_PAID } from './paid.ts'
 import { currentReading } from './session-view.ts'
 
 export type CloseAttemptInput = z.infer<typeof closeAttemptInputSchema>
@@ -21,5 +21,14 @@ export async function closeWithError(
   const row = await deps.store.closeAttempt({ sessionId, compactionId, error })
   const reading = await currentReading(deps, sessionId)
   if (row.outcome !== null) return { ...row.outcome, reading }
-  return { v: 1, compactionId, outcome: 'failed', reading, tokensBefore: reading.tokens, tokensAfter: reading.tokens, paid: NOTHING_PAID, error }
+  return {
+    v: 1,
+    compactionId,
+    outcome: 'failed',
+    reading,
+    tokensBefore: reading.tokens,
+    tokensAfter: reading.tokens,
+    paid: NOTHING_PAID,
+    error,
+  }
 }

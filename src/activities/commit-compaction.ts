@@ -1,19 +1,25 @@
 import type { z } from 'zod'
+import { meterAfterPass } from '../shared/compaction/after-pass.ts'
 import { buildCheckpoint } from '../shared/compaction/checkpoint.ts'
 import type { MeterState } from '../shared/compaction/meter.ts'
-import type { AttemptRow, CompactionPlan, SessionRow, StoredSummary, SurfaceSnapshot } from '../shared/ports/store.ts'
+import type {
+  AttemptRow,
+  CompactionPlan,
+  SessionRow,
+  StoredSummary,
+  SurfaceSnapshot,
+} from '../shared/ports/store.ts'
 import type { CompactionOutcome, commitInputSchema } from '../shared/protocol.ts'
 import { text } from '../shared/session/content.ts'
 import type { NewEvent, SurfaceNode } from '../shared/session/events.ts'
 import { keys } from '../shared/session/keys.ts'
 import { priceContent } from '../shared/tokens/price.ts'
-import { meterAfterPass } from './after-pass.ts'
 import { checkpointSource } from './checkpoint-source.ts'
 import { closeWithError } from './close-attempt.ts'
 import type { ActivityDeps } from './deps.ts'
 import { asOwner } from './owner.ts'
-import { settleOutcome } from './settle-outcome.ts'
 import { countReplies, loadMeter, loadSession, readingOf } from './session-view.ts'
+import { settleOutcome } from './settle-outcome.ts'
 
 export type CommitInput = z.infer<typeof commitInputSchema>
 
@@ -31,7 +37,11 @@ export async function commitCompaction(deps: ActivityDeps, input: CommitInput): 
   const events = await commitEvents(deps, input, ready)
   if (events.checkpoint.tokens >= ready.plan.shadowedTokenCount) {
     const message = `The checkpoint has ${events.checkpoint.tokens} tokens, its span only ${ready.plan.shadowedTokenCount}.`
-    return settleOutcome(deps, input, await closeWithError(deps, input, { code: 'summary', stage: 'commit', message }))
+    return settleOutcome(
+      deps,
+      input,
+      await closeWithError(deps, input, { code: 'summary', stage: 'commit', message }),
+    )
   }
   const { outcome, meter } = afterCommit(deps, input, ready, events)
   const ended = await asOwner(deps, sessionId, input.parent, (actor) =>
@@ -52,11 +62,21 @@ interface Ready {
   readonly replies: number
 }
 
-async function readyToCommit(deps: ActivityDeps, input: CommitInput, row: AttemptRow | null): Promise<Ready | { error: NonNullable<CompactionOutcome['error']> }> {
+async function readyToCommit(
+  deps: ActivityDeps,
+  input: CommitInput,
+  row: AttemptRow | null,
+): Promise<Ready | { error: NonNullable<CompactionOutcome['error']> }> {
   const { sessionId, compactionId } = input
   const { plan, summary, startSeq } = row ?? {}
   if (!plan || !summary || startSeq === undefined || startSeq === null) {
-    return { error: { code: 'interrupted', stage: 'commit', message: `Attempt ${compactionId} is not open or has no summary.` } }
+    return {
+      error: {
+        code: 'interrupted',
+        stage: 'commit',
+        message: `Attempt ${compactionId} is not open or has no summary.`,
+      },
+    }
   }
   const [session, surface, meter, replies] = await Promise.all([
     loadSession(deps, sessionId),
@@ -67,7 +87,13 @@ async function readyToCommit(deps: ActivityDeps, input: CommitInput, row: Attemp
   const shadowed = new Set(plan.shadowedSeqs)
   const span = surface.nodes.filter((node) => shadowed.has(node.seq))
   if (span.length !== plan.shadowedSeqs.length) {
-    return { error: { code: 'changed', stage: 'commit', message: 'Part of the span has left the surface since it was summarized.' } }
+    return {
+      error: {
+        code: 'changed',
+        stage: 'commit',
+        message: 'Part of the span has left the surface since it was summarized.',
+      },
+    }
   }
   return { plan, summary, startSeq, session, surface, span, meter, replies }
 }
@@ -127,7 +153,12 @@ async function commitEvents(deps: ActivityDeps, input: CommitInput, ready: Ready
 }
 
 /** The numbers after the commit, from the surface as it will be: the checkpoint in the span's place. */
-function afterCommit(deps: ActivityDeps, input: CommitInput, ready: Ready, { checkpoint }: CommitEvents): { outcome: CompactionOutcome; meter: MeterState } {
+function afterCommit(
+  deps: ActivityDeps,
+  input: CommitInput,
+  ready: Ready,
+  { checkpoint }: CommitEvents,
+): { outcome: CompactionOutcome; meter: MeterState } {
   const shadowed = new Set(ready.plan.shadowedSeqs)
   const at = ready.surface.nodes.findIndex((node) => shadowed.has(node.seq))
   const head = ready.surface.head + COMMITTED_EVENTS
@@ -138,9 +169,20 @@ function afterCommit(deps: ActivityDeps, input: CommitInput, ready: Ready, { che
   const nowMs = deps.clock()
   const snapshot = { head, generation: ready.surface.generation + 1, nodes }
   const before = readingOf({ header: session.header, snapshot, meter, replies, nowMs })
-  const numbers = { outcome: 'compacted', tokensBefore: ready.plan.tokensBefore, tokensAfter: before.tokens } as const
+  const numbers = {
+    outcome: 'compacted',
+    tokensBefore: ready.plan.tokensBefore,
+    tokensAfter: before.tokens,
+  } as const
   const surfaceTokens = nodes.reduce((sum, each) => sum + each.tokens, 0)
-  const learned = meterAfterPass(meter, { cause: input.cause, header: session.header, outcome: numbers, replies, surfaceTokens, nowMs })
+  const learned = meterAfterPass(meter, {
+    cause: input.cause,
+    header: session.header,
+    outcome: numbers,
+    replies,
+    surfaceTokens,
+    nowMs,
+  })
   // With what the breaker learned: a pass that did not help holds the next one already in this reading.
   const reading = readingOf({ header: session.header, snapshot, meter: learned, replies, nowMs })
   const outcome: CompactionOutcome = {

@@ -1,8 +1,8 @@
+import type { Clock } from '../shared/ports/clock.ts'
 import type { ModelClient } from '../shared/ports/model.ts'
 import type { SessionStore } from '../shared/ports/store.ts'
 import type { Summarizer } from '../shared/ports/summarizer.ts'
 import type { Tool } from '../shared/ports/tool.ts'
-import type { Clock } from '../shared/ports/clock.ts'
 
 /** What the server says of a workflow. */
 export interface WorkflowRun {

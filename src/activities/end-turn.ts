@@ -17,7 +17,10 @@ export async function endTurn(
 }
 
 /** Closes the session for prompts; those that wait stay in the inbox. */
-export async function closeSession(deps: ActivityDeps, input: z.infer<typeof closeSessionInputSchema>): Promise<void> {
+export async function closeSession(
+  deps: ActivityDeps,
+  input: z.infer<typeof closeSessionInputSchema>,
+): Promise<void> {
   const { sessionId, requestId, reason } = input
   await asOwner(deps, sessionId, callingRun(), (actor) =>
     deps.store.closeSession({ sessionId, actor, requestId, ...(reason === undefined ? {} : { reason }) }),

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import type { Tool, ToolContext } from '../shared/ports/tool.ts'
-import { type ContentBlock, text, type ToolUseBlock } from '../shared/session/content.ts'
+import { type ContentBlock, type ToolUseBlock, text } from '../shared/session/content.ts'
 import { wellFormed } from '../shared/session/well-formed.ts'
 
 export interface ExecutedCall {
@@ -13,7 +13,11 @@ export const errorResult = (said: string): ExecutedCall => ({ content: [text(sai
 const DEFAULT_TIMEOUT_MS = 120_000
 
 /** Runs a tool on a checked input, within its time. Every failure but the caller's cancel becomes an error result. */
-export async function executeTool(tool: Tool, call: ToolUseBlock, context: ToolContext): Promise<ExecutedCall> {
+export async function executeTool(
+  tool: Tool,
+  call: ToolUseBlock,
+  context: ToolContext,
+): Promise<ExecutedCall> {
   const problem = inputProblem(tool, call.input)
   if (problem !== undefined) return errorResult(problem)
   const timeoutMs = tool.timeoutMs ?? DEFAULT_TIMEOUT_MS
@@ -25,7 +29,8 @@ export async function executeTool(tool: Tool, call: ToolUseBlock, context: ToolC
     return { content: contentOf(output.content), isError: output.isError ?? false }
   } catch (error) {
     if (context.signal.aborted) throw error
-    if (timeout.aborted) return errorResult(`${tool.name} did not answer within ${timeoutMs} ms and was stopped.`)
+    if (timeout.aborted)
+      return errorResult(`${tool.name} did not answer within ${timeoutMs} ms and was stopped.`)
     return errorResult(`${tool.name} failed: ${error instanceof Error ? error.message : String(error)}`)
   }
 }
@@ -49,7 +54,10 @@ function contentOf(output: string | readonly ContentBlock[]): readonly ContentBl
 function inputProblem(tool: Tool, input: unknown): string | undefined {
   if (!(tool.input instanceof z.ZodType)) return undefined
   const parsed = tool.input.safeParse(input)
-  return parsed.success ? undefined : `The input of ${tool.name} is not valid: ${z.prettifyError(parsed.error)}`
+  return parsed.success
+    ? undefined
+    : `The input of ${tool.name} is not valid: ${z.prettifyError(parsed.error)}`
 }
 
-const parsedInput = (tool: Tool, input: unknown): unknown => (tool.input instanceof z.ZodType ? tool.input.parse(input) : input)
+const parsedInput = (tool: Tool, input: unknown): unknown =>
+  tool.input instanceof z.ZodType ? tool.input.parse(input) : input

@@ -23,6 +23,11 @@ export function toFailure(error: unknown): Error {
       ...(typeof delay === 'number' ? { nextRetryDelay: delay } : {}),
     })
   }
-  if (error instanceof Error) return ApplicationFailure.create({ type: error.name, message: error.message.slice(0, MESSAGE_CHARS), cause: error })
+  if (error instanceof Error)
+    return ApplicationFailure.create({
+      type: error.name,
+      message: error.message.slice(0, MESSAGE_CHARS),
+      cause: error,
+    })
   return ApplicationFailure.create({ type: 'Error', message: String(error).slice(0, MESSAGE_CHARS) })
 }

@@ -32,7 +32,10 @@ export function createSessionActivities(deps: ActivityDeps): SessionActivities {
   }
 }
 
-function activity<I, O>(deps: ActivityDeps, run: (deps: ActivityDeps, input: I) => Promise<O>): (input: I) => Promise<O> {
+function activity<I, O>(
+  deps: ActivityDeps,
+  run: (deps: ActivityDeps, input: I) => Promise<O>,
+): (input: I) => Promise<O> {
   return async (input) => {
     try {
       return await run(deps, input)

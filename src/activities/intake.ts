@@ -9,7 +9,10 @@ const HEAD_SHARE = 0.65
 const MAX_ROUNDS = 12
 
 /** Keeps at most `maxBytes` of text (UTF-8), counting the rest; blocks that are no text are kept. */
-export function keepBytes(content: readonly ContentBlock[], maxBytes: number): { content: readonly ContentBlock[]; droppedBytes: number } {
+export function keepBytes(
+  content: readonly ContentBlock[],
+  maxBytes: number,
+): { content: readonly ContentBlock[]; droppedBytes: number } {
   let left = maxBytes
   let droppedBytes = 0
   const kept = content.flatMap((block): ContentBlock[] => {
@@ -38,7 +41,11 @@ function prefixOfBytes(value: string, maxBytes: number): string {
 }
 
 /** Head, marker and tail of a result so that its price is at most `maxTokens`; the marker names the event with the whole. */
-export function cutToTokens(content: readonly ContentBlock[], maxTokens: number, fullSeq: number): readonly ContentBlock[] {
+export function cutToTokens(
+  content: readonly ContentBlock[],
+  maxTokens: number,
+  fullSeq: number,
+): readonly ContentBlock[] {
   let chars = measureContent(content)
   let cut = content
   for (let round = 0; round < MAX_ROUNDS; round++) {
@@ -46,7 +53,8 @@ export function cutToTokens(content: readonly ContentBlock[], maxTokens: number,
     if (tokens <= maxTokens) return cut
     chars = Math.max(0, Math.floor(chars * (maxTokens / tokens) * 0.95) - 1)
     const headChars = Math.floor(chars * HEAD_SHARE)
-    cut = pruneContent(content, { thresholdChars: 0, headChars, tailChars: chars - headChars }, fullSeq) ?? cut
+    cut =
+      pruneContent(content, { thresholdChars: 0, headChars, tailChars: chars - headChars }, fullSeq) ?? cut
   }
   return cut
 }

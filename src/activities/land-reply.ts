@@ -3,7 +3,7 @@ import { LIMITS } from '../shared/limits.ts'
 import type { ModelReply, ModelRequest } from '../shared/ports/model.ts'
 import type { Actor, SessionRow, SurfaceSnapshot } from '../shared/ports/store.ts'
 import type { Tool } from '../shared/ports/tool.ts'
-import { isToolUse, text, type ToolUseBlock } from '../shared/session/content.ts'
+import { isToolUse, type ToolUseBlock, text } from '../shared/session/content.ts'
 import type { NewEvent, SessionEvent, TurnEndReason } from '../shared/session/events.ts'
 import { keys } from '../shared/session/keys.ts'
 import { wellFormed } from '../shared/session/well-formed.ts'
@@ -41,7 +41,13 @@ export async function landReply(deps: ActivityDeps, landing: Landing): Promise<C
     type: 'assistant/message',
     turn,
     step,
-    data: { content: [...content], usage: reply.usage, stopReason: reply.stopReason, provider: request.provider, model: reply.model ?? request.model },
+    data: {
+      content: [...content],
+      usage: reply.usage,
+      stopReason: reply.stopReason,
+      provider: request.provider,
+      model: reply.model ?? request.model,
+    },
     tokens: priceContent(content),
     surfaceOp: 'append',
   }
@@ -63,12 +69,16 @@ export async function landReply(deps: ActivityDeps, landing: Landing): Promise<C
       : deps.store.endTurn({ sessionId, actor: owner, turn, reason, events, meter }),
   )
   const landed = await recordedReply(deps, input)
-  if (landed === null) throw new Error(`The reply of turn ${turn} step ${step} was written and is not in the log.`)
+  if (landed === null)
+    throw new Error(`The reply of turn ${turn} step ${step} was written and is not in the log.`)
   return landed
 }
 
 /** What the log says of this step, or null when its reply is still to be paid. */
-export async function recordedReply(deps: ActivityDeps, input: CallModelInput): Promise<CallModelResult | null> {
+export async function recordedReply(
+  deps: ActivityDeps,
+  input: CallModelInput,
+): Promise<CallModelResult | null> {
   const { sessionId, turn, step } = input
   const event = await deps.store.eventByKey(sessionId, keys.assistant(turn, step))
   if (event?.type !== 'assistant/message') return null
@@ -93,10 +103,15 @@ export async function recordedReply(deps: ActivityDeps, input: CallModelInput): 
 }
 
 /** Prompts that entered at the beginning of this step; the turn's own prompt stands before its first step. */
-async function joinedPrompts(deps: ActivityDeps, { sessionId, turn, step }: CallModelInput): Promise<string[]> {
+async function joinedPrompts(
+  deps: ActivityDeps,
+  { sessionId, turn, step }: CallModelInput,
+): Promise<string[]> {
   const messages = await deps.store.events(sessionId, { turn, types: ['user/message'] })
   return messages.flatMap((event) =>
-    event.type === 'user/message' && event.step === step && event.data.requestId !== undefined ? [event.data.requestId] : [],
+    event.type === 'user/message' && event.step === step && event.data.requestId !== undefined
+      ? [event.data.requestId]
+      : [],
   )
 }
 
@@ -104,10 +119,12 @@ type Assistant = NewEvent<'assistant/message'> | SessionEvent<'assistant/message
 
 const callsOf = (event: Assistant): ToolUseBlock[] => event.data.content.filter(isToolUse)
 
-const timeoutOf = (tools: readonly Tool[], name: string) => tools.find((tool) => tool.name === name)?.timeoutMs ?? TOOL_TIMEOUT_MS
+const timeoutOf = (tools: readonly Tool[], name: string) =>
+  tools.find((tool) => tool.name === name)?.timeoutMs ?? TOOL_TIMEOUT_MS
 
 /** A reply that was cut off ends the turn: its calls may be half written, so none of them runs. */
-const wasCutOff = (event: Assistant) => event.data.stopReason === 'max_tokens' || event.data.stopReason === 'model_context_window_exceeded'
+const wasCutOff = (event: Assistant) =>
+  event.data.stopReason === 'max_tokens' || event.data.stopReason === 'model_context_window_exceeded'
 
 function endReason(event: Assistant): TurnEndReason | undefined {
   if (event.data.stopReason === 'refusal') return 'blocked'
@@ -127,20 +144,45 @@ function codeAnswers(event: Assistant): CodeAnswer[] {
   let compactSeen = false
   let running = 0
   return callsOf(event).flatMap((call): CodeAnswer[] => {
-    if (cut) return [answer(event, call, false, true, 'This call was cut off by the limit of the reply and was not run. Make a smaller call.')]
+    if (cut)
+      return [
+        answer(
+          event,
+          call,
+          false,
+          true,
+          'This call was cut off by the limit of the reply and was not run. Make a smaller call.',
+        ),
+      ]
     if (call.name === COMPACT_TOOL.name) {
       const first = !compactSeen
       compactSeen = true
-      const said = first ? 'Accepted: the conversation is compacted once all calls of this step are answered.' : 'Already asked for in this step.'
+      const said = first
+        ? 'Accepted: the conversation is compacted once all calls of this step are answered.'
+        : 'Already asked for in this step.'
       return [answer(event, call, first, false, said)]
     }
     running++
     if (running <= LIMITS.callsPerStep) return []
-    return [answer(event, call, false, true, `Not run: a step runs at most ${LIMITS.callsPerStep} calls, this is number ${running}. Call it again in the next step.`)]
+    return [
+      answer(
+        event,
+        call,
+        false,
+        true,
+        `Not run: a step runs at most ${LIMITS.callsPerStep} calls, this is number ${running}. Call it again in the next step.`,
+      ),
+    ]
   })
 }
 
-function answer(event: Assistant, call: ToolUseBlock, compact: boolean, isError: boolean, said: string): CodeAnswer {
+function answer(
+  event: Assistant,
+  call: ToolUseBlock,
+  compact: boolean,
+  isError: boolean,
+  said: string,
+): CodeAnswer {
   const content = [text(said)]
   const turn = event.turn ?? 1
   const step = event.step ?? 1

@@ -24,7 +24,10 @@ export async function landResult(deps: ActivityDeps, landing: Landing): Promise<
   const { input, actor, call, executed, callsInStep } = landing
   const { sessionId, turn, step } = input
   const { policy } = (await loadSession(deps, sessionId)).header
-  const share = policy.contextWindow === null ? Number.POSITIVE_INFINITY : Math.floor(policy.contextWindow / 2 / callsInStep)
+  const share =
+    policy.contextWindow === null
+      ? Number.POSITIVE_INFINITY
+      : Math.floor(policy.contextWindow / 2 / callsInStep)
   const limit = Math.min(policy.toolResultMaxTokens, share)
   const kept = keepBytes(executed.content, LIMITS.toolOutputBytes)
   const fits = kept.droppedBytes === 0 && priceContent(kept.content) <= limit
@@ -35,7 +38,13 @@ export async function landResult(deps: ActivityDeps, landing: Landing): Promise<
     type: 'tool/result',
     turn,
     step,
-    data: { callId: call.id, name: call.name, content: [...content], isError: executed.isError, ...(full === undefined ? {} : { full }) },
+    data: {
+      callId: call.id,
+      name: call.name,
+      content: [...content],
+      isError: executed.isError,
+      ...(full === undefined ? {} : { full }),
+    },
     tokens: priceContent(content),
     surfaceOp: 'append',
   }
@@ -46,7 +55,11 @@ export async function landResult(deps: ActivityDeps, landing: Landing): Promise<
   return recorded?.type === 'tool/result' ? recorded.data.isError : executed.isError
 }
 
-async function writeOutput(deps: ActivityDeps, { input, actor, call }: Landing, kept: ReturnType<typeof keepBytes>): Promise<number> {
+async function writeOutput(
+  deps: ActivityDeps,
+  { input, actor, call }: Landing,
+  kept: ReturnType<typeof keepBytes>,
+): Promise<number> {
   const { sessionId, turn, step } = input
   const event: NewEvent<'tool/output'> = {
     key: keys.toolOutput(turn, step, call.id),
@@ -60,6 +73,7 @@ async function writeOutput(deps: ActivityDeps, { input, actor, call }: Landing, 
     deps.store.append({ sessionId, actor: owner, turn, events: [event] }),
   )
   const [output] = written.events
-  if (output === undefined) throw new Error(`The output of call ${call.id} was written and is not in the log.`)
+  if (output === undefined)
+    throw new Error(`The output of call ${call.id} was written and is not in the log.`)
   return output.seq
 }

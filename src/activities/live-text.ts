@@ -21,7 +21,9 @@ export function liveText(deps: ActivityDeps, sessionId: string, key: string): Li
     pending = ''
     if (text === '') return
     const at = index++
-    writing = writing.then(() => deps.store.putDelta({ sessionId, key, index: at, text })).catch(() => undefined)
+    writing = writing
+      .then(() => deps.store.putDelta({ sessionId, key, index: at, text }))
+      .catch(() => undefined)
   }
   return {
     add: ({ text }) => {

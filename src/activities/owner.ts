@@ -10,7 +10,10 @@ const MAX_TAKEOVERS = 5
 export function callingRun(): Actor {
   const execution = Context.current().info.workflowExecution
   if (execution === undefined) {
-    throw new SessionError('Fenced', 'A session activity was started without a workflow: start it from one, so that its run can own the session.')
+    throw new SessionError(
+      'Fenced',
+      'A session activity was started without a workflow: start it from one, so that its run can own the session.',
+    )
   }
   return execution
 }
@@ -45,20 +48,34 @@ export async function takeOver(deps: ActivityDeps, sessionId: string, actor: Act
     const run = await currentRun(deps, actor)
     await refuseForeignOwner(deps, session, actor)
     try {
-      return await deps.store.takeOver({ sessionId, actor, lifeRunId: run.firstRunId, expectedFence: session.fence })
+      return await deps.store.takeOver({
+        sessionId,
+        actor,
+        lifeRunId: run.firstRunId,
+        expectedFence: session.fence,
+      })
     } catch (error) {
       if (!isSessionError(error, 'HeadMoved')) throw error
     }
   }
-  throw new SessionError('NotOwner', `Session ${sessionId} changed its owner ${MAX_TAKEOVERS} times while run ${actor.runId} asked the server.`)
+  throw new SessionError(
+    'NotOwner',
+    `Session ${sessionId} changed its owner ${MAX_TAKEOVERS} times while run ${actor.runId} asked the server.`,
+  )
 }
 
 /** @throws SessionError `Fenced` unless the actor's run is the current one and running. */
 export async function currentRun(deps: ActivityDeps, actor: Actor): Promise<WorkflowRun> {
   const run = await deps.runs.describe(actor.workflowId)
   if (run === null || run.runId !== actor.runId || !run.running) {
-    const found = run === null ? 'the server does not know it' : `the current run is ${run.runId}${run.running ? '' : ', closed'}`
-    throw new SessionError('Fenced', `Run ${actor.runId} of workflow ${actor.workflowId} may not write: ${found}.`)
+    const found =
+      run === null
+        ? 'the server does not know it'
+        : `the current run is ${run.runId}${run.running ? '' : ', closed'}`
+    throw new SessionError(
+      'Fenced',
+      `Run ${actor.runId} of workflow ${actor.workflowId} may not write: ${found}.`,
+    )
   }
   return run
 }

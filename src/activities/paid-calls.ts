@@ -1,6 +1,6 @@
-import type { PaidCalls } from '../shared/ports/summarizer.ts'
 import type { ModelClient, ModelReply, ModelRequest } from '../shared/ports/model.ts'
 import type { Actor } from '../shared/ports/store.ts'
+import type { PaidCalls } from '../shared/ports/summarizer.ts'
 import type { Paid } from '../shared/protocol.ts'
 import type { NewEvent, RefusalReason, SessionEvent } from '../shared/session/events.ts'
 import { keys } from '../shared/session/keys.ts'
@@ -27,7 +27,10 @@ export function paidCalls(calls: AttemptCalls): PaidCalls & { readonly spent: ()
   return {
     spent: () => spent,
     async call(index, call) {
-      const stored = await calls.deps.store.eventByKey(calls.sessionId, keys.compactCall(calls.compactionId, index))
+      const stored = await calls.deps.store.eventByKey(
+        calls.sessionId,
+        keys.compactCall(calls.compactionId, index),
+      )
       if (stored?.type === 'compact/call') {
         spent = { ...spent, reused: spent.reused + 1 }
         return fromStore(stored)
@@ -45,7 +48,10 @@ async function pay({ deps, signal }: AttemptCalls, { request }: Call): Promise<M
 
 function clientOf(deps: ActivityDeps, request: ModelRequest): ModelClient {
   const client = deps.models[request.provider]
-  if (client === undefined) throw new Error(`No worker of this task queue has the provider ${JSON.stringify(request.provider)} of the summarizer.`)
+  if (client === undefined)
+    throw new Error(
+      `No worker of this task queue has the provider ${JSON.stringify(request.provider)} of the summarizer.`,
+    )
   return client
 }
 

@@ -1,8 +1,6 @@
-import type { Paid } from '../shared/protocol.ts'
 import type { Usage } from '../shared/session/events.ts'
 
 export const NO_USAGE: Usage = { inputTokens: 0, outputTokens: 0, cacheReadTokens: 0, cacheWriteTokens: 0 }
-export const NOTHING_PAID: Paid = { calls: 0, reused: 0, usage: NO_USAGE }
 
 export function addUsage(a: Usage, b: Usage): Usage {
   return {

@@ -1,14 +1,15 @@
 import { Context } from '@temporalio/activity'
+import type { z } from 'zod'
+import { NOTHING_PAID, type PlannedAttempt, planAttempt } from '../shared/compaction/plan-attempt.ts'
 import { isSessionError } from '../shared/errors.ts'
 import type { Actor, AttemptRow, OpenAttempt } from '../shared/ports/store.ts'
 import type { CompactionActivityInput, CompactionOutcome, prepareResultSchema } from '../shared/protocol.ts'
-import type { z } from 'zod'
+import { priceContent } from '../shared/tokens/price.ts'
 import type { ActivityDeps } from './deps.ts'
+import { overheadTokens } from './overhead.ts'
 import { asOwner } from './owner.ts'
-import { NOTHING_PAID } from './paid.ts'
-import { planAttempt } from './plan-attempt.ts'
-import { settleOutcome } from './settle-outcome.ts'
 import { countReplies, currentReading, loadMeter, loadSession } from './session-view.ts'
+import { settleOutcome } from './settle-outcome.ts'
 
 export type PrepareResult = z.infer<typeof prepareResultSchema>
 
@@ -23,12 +24,16 @@ const ATTEMPT_MS = 30 * 60_000
  *
  * @throws SessionError `InvalidSpan`, `Fenced`
  */
-export async function prepareCompaction(deps: ActivityDeps, input: CompactionActivityInput): Promise<PrepareResult> {
+export async function prepareCompaction(
+  deps: ActivityDeps,
+  input: CompactionActivityInput,
+): Promise<PrepareResult> {
   for (let plans = 1; ; plans++) {
     try {
       return await prepareOnce(deps, input)
     } catch (error) {
-      if (isSessionError(error, 'Busy')) return { kind: 'done', outcome: await settleOutcome(deps, input, await busyOutcome(deps, input)) }
+      if (isSessionError(error, 'Busy'))
+        return { kind: 'done', outcome: await settleOutcome(deps, input, await busyOutcome(deps, input)) }
       if (!isSessionError(error, 'HeadMoved') || plans >= MAX_PLANS) throw error
     }
   }
@@ -44,14 +49,30 @@ async function prepareOnce(deps: ActivityDeps, input: CompactionActivityInput): 
     loadMeter(deps, sessionId),
     countReplies(deps, sessionId),
   ])
-  const plan = planAttempt({ input, session, surface, meter, replies, nowMs: deps.clock() })
-  const row = await asOwner(deps, sessionId, parent, (actor) => deps.store.openAttempt(openRequest(deps, input, actor, surface.head, plan)))
+  const { header } = session
+  const plan = planAttempt({
+    attempt: input,
+    header,
+    surface,
+    meter,
+    replies,
+    overheadTokens: overheadTokens(header),
+    price: priceContent,
+    nowMs: deps.clock(),
+  })
+  const row = await asOwner(deps, sessionId, parent, (actor) =>
+    deps.store.openAttempt(openRequest(deps, input, actor, surface.head, plan)),
+  )
   return resultOf(deps, input, row)
 }
 
-type Planned = ReturnType<typeof planAttempt>
-
-function openRequest(deps: ActivityDeps, input: CompactionActivityInput, actor: Actor, head: number, planned: Planned): OpenAttempt {
+function openRequest(
+  deps: ActivityDeps,
+  input: CompactionActivityInput,
+  actor: Actor,
+  head: number,
+  planned: PlannedAttempt,
+): OpenAttempt {
   const { info } = Context.current()
   return {
     sessionId: input.sessionId,
@@ -68,14 +89,18 @@ function openRequest(deps: ActivityDeps, input: CompactionActivityInput, actor: 
       deadline: deps.clock() + ATTEMPT_MS,
     },
     copies: planned.copies,
-    ...(planned.meter === undefined ? {} : { meter: planned.meter }),
-    ...(planned.kind === 'plan' ? { plan: planned.plan } : { void: planned.outcome }),
+    ...(planned.kind === 'plan' ? { plan: planned.plan } : { void: planned.outcome, meter: planned.meter }),
   }
 }
 
-async function resultOf(deps: ActivityDeps, input: CompactionActivityInput, row: AttemptRow): Promise<PrepareResult> {
+async function resultOf(
+  deps: ActivityDeps,
+  input: CompactionActivityInput,
+  row: AttemptRow,
+): Promise<PrepareResult> {
   if (row.state === 'open' && row.plan !== null) return { kind: 'planned', chunks: row.plan.chunkEnds.length }
-  if (row.outcome === null) throw new Error(`Attempt ${row.compactionId} is ${row.state} without plan and outcome.`)
+  if (row.outcome === null)
+    throw new Error(`Attempt ${row.compactionId} is ${row.state} without plan and outcome.`)
   return { kind: 'done', outcome: await settleOutcome(deps, input, row.outcome) }
 }
 
@@ -89,6 +114,10 @@ async function busyOutcome(deps: ActivityDeps, input: CompactionActivityInput): 
     tokensBefore: reading.tokens,
     tokensAfter: reading.tokens,
     paid: NOTHING_PAID,
-    error: { code: 'busy', stage: 'prepare', message: `Another compaction of session ${input.sessionId} is open.` },
+    error: {
+      code: 'busy',
+      stage: 'prepare',
+      message: `Another compaction of session ${input.sessionId} is open.`,
+    },
   }
 }

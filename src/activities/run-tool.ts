@@ -6,7 +6,7 @@ import type { runToolInputSchema, runToolResultSchema } from '../shared/protocol
 import { isToolUse, type ToolUseBlock } from '../shared/session/content.ts'
 import { keys } from '../shared/session/keys.ts'
 import type { ActivityDeps } from './deps.ts'
-import { errorResult, type ExecutedCall, executeTool } from './execute-tool.ts'
+import { type ExecutedCall, errorResult, executeTool } from './execute-tool.ts'
 import { whileBeating } from './heartbeat.ts'
 import { landResult } from './land-result.ts'
 import { callingRun } from './owner.ts'
@@ -26,28 +26,46 @@ export async function runTool(deps: ActivityDeps, input: RunToolInput): Promise<
   const { sessionId, turn, step, callId } = input
   const actor = callingRun()
   const recorded = await deps.store.eventByKey(sessionId, keys.toolResult(turn, step, callId))
-  if (recorded?.type === 'tool/result') return { reading: await currentReading(deps, sessionId), isError: recorded.data.isError }
+  if (recorded?.type === 'tool/result')
+    return { reading: await currentReading(deps, sessionId), isError: recorded.data.isError }
   const step_ = await callsOfStep(deps, input)
   const call = step_.find((candidate) => candidate.id === callId)
-  if (call === undefined) throw new SessionError('InvalidInput', `Step ${step} of turn ${turn} has no call ${JSON.stringify(callId)}.`)
+  if (call === undefined)
+    throw new SessionError(
+      'InvalidInput',
+      `Step ${step} of turn ${turn} has no call ${JSON.stringify(callId)}.`,
+    )
   const executed = await execute(deps, input, call, actor)
   const isError = await landResult(deps, { input, actor, call, executed, callsInStep: step_.length })
   return { reading: await currentReading(deps, sessionId), isError }
 }
 
-async function callsOfStep(deps: ActivityDeps, { sessionId, turn, step }: RunToolInput): Promise<ToolUseBlock[]> {
+async function callsOfStep(
+  deps: ActivityDeps,
+  { sessionId, turn, step }: RunToolInput,
+): Promise<ToolUseBlock[]> {
   const assistant = await deps.store.eventByKey(sessionId, keys.assistant(turn, step))
   return assistant?.type === 'assistant/message' ? assistant.data.content.filter(isToolUse) : []
 }
 
-async function execute(deps: ActivityDeps, input: RunToolInput, call: ToolUseBlock, actor: Actor): Promise<ExecutedCall> {
+async function execute(
+  deps: ActivityDeps,
+  input: RunToolInput,
+  call: ToolUseBlock,
+  actor: Actor,
+): Promise<ExecutedCall> {
   const tool = deps.tools.find((candidate) => candidate.name === call.name)
-  if (tool === undefined) return errorResult(`There is no tool ${JSON.stringify(call.name)}. Tools: ${toolNames(deps.tools)}.`)
+  if (tool === undefined)
+    return errorResult(`There is no tool ${JSON.stringify(call.name)}. Tools: ${toolNames(deps.tools)}.`)
   const claimed = await claimCall(deps, input, actor)
   if (!claimed && tool.idempotent !== true) {
-    return errorResult('Outcome unknown: this call was interrupted after it had begun, and was not repeated. Check what it did before you call it again.')
+    return errorResult(
+      'Outcome unknown: this call was interrupted after it had begun, and was not repeated. Check what it did before you call it again.',
+    )
   }
-  return whileBeating((signal) => executeTool(tool, call, { sessionId: input.sessionId, callId: call.id, signal }))
+  return whileBeating((signal) =>
+    executeTool(tool, call, { sessionId: input.sessionId, callId: call.id, signal }),
+  )
 }
 
 const toolNames = (tools: readonly Tool[]) => tools.map((tool) => tool.name).join(', ') || 'none'

@@ -1,17 +1,17 @@
 import { z } from 'zod'
-import { PRESETS } from '../shared/compaction/presets.ts'
 import { resolvePolicy } from '../shared/compaction/policy.ts'
+import { PRESETS } from '../shared/compaction/presets.ts'
 import { SessionError } from '../shared/errors.ts'
 import type { SessionRow } from '../shared/ports/store.ts'
 import type { Tool } from '../shared/ports/tool.ts'
 import type { openInputSchema, openResultSchema, SessionStart } from '../shared/protocol.ts'
+import { canonicalJson } from '../shared/session/canonical-json.ts'
 import type { Header, ToolDefinition } from '../shared/session/events.ts'
 import { hash53, keys } from '../shared/session/keys.ts'
-import { canonicalJson } from '../shared/session/canonical-json.ts'
-import { COMPACT_TOOL } from './tools/compact-tool.ts'
 import type { ActivityDeps } from './deps.ts'
 import { asOwner, callingRun, currentRun, takeOver, unknownSession } from './owner.ts'
 import { currentReading, loadSession } from './session-view.ts'
+import { COMPACT_TOOL } from './tools/compact-tool.ts'
 
 /**
  * First activity of every run: creates the session or makes this run its owner, refuses what the worker cannot serve, and says what waits.
@@ -41,7 +41,11 @@ export async function openSession(
   }
 }
 
-async function create(deps: ActivityDeps, sessionId: string, start: SessionStart | undefined): Promise<SessionRow> {
+async function create(
+  deps: ActivityDeps,
+  sessionId: string,
+  start: SessionStart | undefined,
+): Promise<SessionRow> {
   if (start === undefined) throw unknownSession(sessionId)
   const actor = callingRun()
   const header = await resolveHeader(deps, start)
@@ -49,11 +53,18 @@ async function create(deps: ActivityDeps, sessionId: string, start: SessionStart
   return deps.store.createSession({ sessionId, actor, lifeRunId: firstRunId, header })
 }
 
-async function reopen(deps: ActivityDeps, known: SessionRow, start: SessionStart | undefined): Promise<SessionRow> {
+async function reopen(
+  deps: ActivityDeps,
+  known: SessionRow,
+  start: SessionStart | undefined,
+): Promise<SessionRow> {
   const actor = callingRun()
   const { sessionId } = known
   if (known.closed && start === undefined) {
-    throw new SessionError('SessionClosed', `Session ${sessionId} was closed: start it again to reopen it. Waiting prompts are kept.`)
+    throw new SessionError(
+      'SessionClosed',
+      `Session ${sessionId} was closed: start it again to reopen it. Waiting prompts are kept.`,
+    )
   }
   const header = start === undefined ? null : await resolveHeader(deps, start)
   const isOwner = known.owner.workflowId === actor.workflowId && known.owner.runId === actor.runId
@@ -64,7 +75,16 @@ async function reopen(deps: ActivityDeps, known: SessionRow, start: SessionStart
       sessionId,
       actor: owner,
       turn: null,
-      events: [{ key: headerKey(header, session), type: 'request/header', turn: null, step: null, data: header, tokens: 0 }],
+      events: [
+        {
+          key: headerKey(header, session),
+          type: 'request/header',
+          turn: null,
+          step: null,
+          data: header,
+          tokens: 0,
+        },
+      ],
     }),
   )
   return loadSession(deps, sessionId)
@@ -75,7 +95,11 @@ const headerKey = (header: Header, session: SessionRow) =>
 
 async function openTurnOf(deps: ActivityDeps, session: SessionRow) {
   if (session.openTurn === null) return null
-  const [start] = await deps.store.events(session.sessionId, { types: ['turn/start'], turn: session.openTurn, limit: 1 })
+  const [start] = await deps.store.events(session.sessionId, {
+    types: ['turn/start'],
+    turn: session.openTurn,
+    limit: 1,
+  })
   return start?.type === 'turn/start' ? { turn: session.openTurn, requestId: start.data.requestId } : null
 }
 
@@ -84,10 +108,17 @@ async function resolveHeader(deps: ActivityDeps, start: SessionStart): Promise<H
   const capacity = model === null ? null : await capacityOf(deps, model)
   const policy = resolvePolicy(
     start.policy ?? {},
-    model === null ? null : { ...model, contextWindow: capacity?.contextWindow ?? null, maxOutputTokens: capacity?.maxOutputTokens ?? null },
+    model === null
+      ? null
+      : {
+          ...model,
+          contextWindow: capacity?.contextWindow ?? null,
+          maxOutputTokens: capacity?.maxOutputTokens ?? null,
+        },
     presetOf(start.preset),
   )
-  if (policy.summarizer !== 'deterministic' && deps.summarizer === undefined) requireProvider(deps, policy.summarizer.provider)
+  if (policy.summarizer !== 'deterministic' && deps.summarizer === undefined)
+    requireProvider(deps, policy.summarizer.provider)
   const tools = start.tools.map((name) => definitionOf(deps, name))
   return {
     provider: model?.provider ?? null,
@@ -102,7 +133,10 @@ async function resolveHeader(deps: ActivityDeps, start: SessionStart): Promise<H
 function splitModel(name: string): { provider: string; model: string } {
   const slash = name.indexOf('/')
   if (slash <= 0 || slash === name.length - 1) {
-    throw new SessionError('InvalidInput', `model must be "provider/model", got ${JSON.stringify(name)}, for example "anthropic/claude-opus-5-5".`)
+    throw new SessionError(
+      'InvalidInput',
+      `model must be "provider/model", got ${JSON.stringify(name)}, for example "anthropic/claude-opus-5-5".`,
+    )
   }
   return { provider: name.slice(0, slash), model: name.slice(slash + 1) }
 }
@@ -111,7 +145,10 @@ function requireProvider(deps: ActivityDeps, provider: string) {
   const client = deps.models[provider]
   if (client !== undefined) return client
   const known = Object.keys(deps.models)
-  throw new SessionError('UnknownModel', `No worker of this task queue has the provider ${JSON.stringify(provider)}; it has ${known.length === 0 ? 'none' : known.join(', ')}.`)
+  throw new SessionError(
+    'UnknownModel',
+    `No worker of this task queue has the provider ${JSON.stringify(provider)}; it has ${known.length === 0 ? 'none' : known.join(', ')}.`,
+  )
 }
 
 const capacityOf = (deps: ActivityDeps, { provider, model }: { provider: string; model: string }) =>
@@ -119,18 +156,25 @@ const capacityOf = (deps: ActivityDeps, { provider, model }: { provider: string;
 
 function presetOf(name: string | undefined): keyof typeof PRESETS | undefined {
   if (name === undefined || Object.hasOwn(PRESETS, name)) return name as keyof typeof PRESETS | undefined
-  throw new SessionError('InvalidPolicy', `preset must be one of ${Object.keys(PRESETS).join(', ')}, got ${JSON.stringify(name)}.`)
+  throw new SessionError(
+    'InvalidPolicy',
+    `preset must be one of ${Object.keys(PRESETS).join(', ')}, got ${JSON.stringify(name)}.`,
+  )
 }
 
 function definitionOf(deps: ActivityDeps, name: string): ToolDefinition {
   const tool = deps.tools.find((candidate) => candidate.name === name)
   if (tool === undefined) {
-    throw new SessionError('UnknownTool', `No worker of this task queue has the tool ${JSON.stringify(name)}; it has ${deps.tools.map((t) => t.name).join(', ') || 'none'}.`)
+    throw new SessionError(
+      'UnknownTool',
+      `No worker of this task queue has the tool ${JSON.stringify(name)}; it has ${deps.tools.map((t) => t.name).join(', ') || 'none'}.`,
+    )
   }
   return { name, description: tool.description, inputSchema: inputSchemaOf(tool) }
 }
 
 function inputSchemaOf(tool: Tool): Record<string, unknown> {
-  if (!('jsonSchema' in tool.input)) return z.toJSONSchema(tool.input, { io: 'input' }) as Record<string, unknown>
+  if (!('jsonSchema' in tool.input))
+    return z.toJSONSchema(tool.input, { io: 'input' }) as Record<string, unknown>
   return { ...tool.input.jsonSchema }
 }

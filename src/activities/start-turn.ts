@@ -1,9 +1,9 @@
 import type { z } from 'zod'
 import { SessionError } from '../shared/errors.ts'
-import { promptContent, promptProblem } from '../shared/session/prompt-content.ts'
 import type { PricedMessage } from '../shared/ports/store.ts'
 import type { startTurnInputSchema, startTurnResultSchema } from '../shared/protocol.ts'
 import type { ContentBlock } from '../shared/session/content.ts'
+import { promptContent, promptProblem } from '../shared/session/prompt-content.ts'
 import { priceContent } from '../shared/tokens/price.ts'
 import type { ActivityDeps } from './deps.ts'
 import { asOwner, callingRun } from './owner.ts'
@@ -51,13 +51,20 @@ export async function storeInline(
 }
 
 /** The prompt and, in front of it, the `no-wake` messages that wait. */
-async function waitingMessages(deps: ActivityDeps, sessionId: string, requestId: string): Promise<PricedMessage[]> {
+async function waitingMessages(
+  deps: ActivityDeps,
+  sessionId: string,
+  requestId: string,
+): Promise<PricedMessage[]> {
   const [[prompt], waiting] = await Promise.all([
     deps.store.inbox(sessionId, { kind: 'prompt', requestIds: [requestId] }),
     deps.store.inbox(sessionId, { kind: 'prompt', state: 'waiting' }),
   ])
   if (prompt === undefined) {
-    throw new SessionError('InvalidInput', `Session ${sessionId} has no prompt ${JSON.stringify(requestId)} in its inbox: send its content with the message, or store it first.`)
+    throw new SessionError(
+      'InvalidInput',
+      `Session ${sessionId} has no prompt ${JSON.stringify(requestId)} in its inbox: send its content with the message, or store it first.`,
+    )
   }
   const quiet = waiting.filter((row) => row.delivery === 'no-wake' && row.requestId !== requestId)
   return [...quiet, prompt].map((row) => pricedMessage(row.requestId, row.body as readonly ContentBlock[]))

@@ -3,19 +3,20 @@ import { planCheckpoint } from '../shared/compaction/checkpoint.ts'
 import { deterministicSummarizer } from '../shared/compaction/deterministic-summarizer.ts'
 import { ratioOf } from '../shared/compaction/meter.ts'
 import { modelSummarizer } from '../shared/compaction/model-summarizer.ts'
+import { NOTHING_PAID } from '../shared/compaction/plan-attempt.ts'
 import { isSessionError } from '../shared/errors.ts'
 import type { AttemptRow, SessionRow, StoredSummary, SurfaceSnapshot } from '../shared/ports/store.ts'
-import { type Summarizer, type SummarizeInput, SummaryFailed } from '../shared/ports/summarizer.ts'
+import { type SummarizeInput, type Summarizer, SummaryFailed } from '../shared/ports/summarizer.ts'
 import type { CompactionActivityInput, summarizeResultSchema } from '../shared/protocol.ts'
-import { deriveMessages } from '../shared/session/messages.ts'
 import type { SurfaceNode } from '../shared/session/events.ts'
+import { deriveMessages } from '../shared/session/messages.ts'
 import { countTokens } from '../shared/tokens/counter.ts'
+import { priceContent } from '../shared/tokens/price.ts'
+import { checkpointSource } from './checkpoint-source.ts'
 import type { ActivityDeps } from './deps.ts'
 import { whileBeating } from './heartbeat.ts'
 import { asOwner } from './owner.ts'
 import { paidCalls } from './paid-calls.ts'
-import { NOTHING_PAID } from './paid.ts'
-import { checkpointSource } from './checkpoint-source.ts'
 import { loadMeter, loadSession } from './session-view.ts'
 import { turnRequest } from './turn-request.ts'
 
@@ -27,12 +28,20 @@ export type SummarizeResult = z.infer<typeof summarizeResultSchema>
  *
  * @throws SessionError `Fenced`; Temporal's cancel; a provider's retryable failure
  */
-export async function summarize(deps: ActivityDeps, input: CompactionActivityInput): Promise<SummarizeResult> {
+export async function summarize(
+  deps: ActivityDeps,
+  input: CompactionActivityInput,
+): Promise<SummarizeResult> {
   const { sessionId, compactionId } = input
   const row = await deps.store.attempt(sessionId, compactionId)
-  if (row?.summary !== undefined) return { kind: 'summarized', paid: NOTHING_PAID, deterministic: row.summary.summary === null }
+  if (row?.summary !== undefined)
+    return { kind: 'summarized', paid: NOTHING_PAID, deterministic: row.summary.summary === null }
   if (row === null || row.state !== 'open' || row.plan === null) {
-    return failed(NOTHING_PAID, 'interrupted', `Attempt ${compactionId} is ${row?.state ?? 'absent'}: it was closed by another.`)
+    return failed(
+      NOTHING_PAID,
+      'interrupted',
+      `Attempt ${compactionId} is ${row?.state ?? 'absent'}: it was closed by another.`,
+    )
   }
   const [session, surface] = await Promise.all([loadSession(deps, sessionId), deps.store.surface(sessionId)])
   const summarizeInput = await inputOf(deps, row, session, surface)
@@ -40,15 +49,26 @@ export async function summarize(deps: ActivityDeps, input: CompactionActivityInp
   return run(deps, input, session, summarizeInput)
 }
 
-async function run(deps: ActivityDeps, input: CompactionActivityInput, session: SessionRow, work: SummarizeInput): Promise<SummarizeResult> {
+async function run(
+  deps: ActivityDeps,
+  input: CompactionActivityInput,
+  session: SessionRow,
+  work: SummarizeInput,
+): Promise<SummarizeResult> {
   const { sessionId, compactionId, turn, parent } = input
   return whileBeating(async (signal) => {
     const paid = paidCalls({ deps, sessionId, compactionId, turn, actor: parent, signal })
     const stored = await attempted(summarizerOf(deps, session), work, { signal, paid })
-    if (stored.summary === null && stored.fallbackReason !== undefined && !mayFallBack(session, input, stored.fallbackReason)) {
+    if (
+      stored.summary === null &&
+      stored.fallbackReason !== undefined &&
+      !mayFallBack(session, input, stored.fallbackReason)
+    ) {
       return failed(paid.spent(), 'summary', `No acceptable summary: ${stored.fallbackReason}.`)
     }
-    await asOwner(deps, sessionId, parent, (actor) => deps.store.recordSummary({ sessionId, actor, compactionId, summary: stored }))
+    await asOwner(deps, sessionId, parent, (actor) =>
+      deps.store.recordSummary({ sessionId, actor, compactionId, summary: stored }),
+    )
     return { kind: 'summarized', paid: paid.spent(), deterministic: stored.summary === null }
   })
 }
@@ -62,7 +82,8 @@ async function attempted(
     return { summary: await summarizer.summarize(work, context) }
   } catch (error) {
     if (error instanceof SummaryFailed) return { summary: null, fallbackReason: error.reason }
-    if (isSessionError(error, 'ModelFailed') && error.details['retryable'] !== true) return { summary: null, fallbackReason: 'failed' }
+    if (isSessionError(error, 'ModelFailed') && error.details['retryable'] !== true)
+      return { summary: null, fallbackReason: 'failed' }
     throw error
   }
 }
@@ -107,14 +128,22 @@ async function inputOf(
     spanTokens: plan.shadowedTokenCount,
     usageRatio: ratioOf(await loadMeter(deps, session.sessionId), `${request.provider}/${request.model}`),
     countTokens,
+    priceContent,
   }
 }
 
 /** The summary goes to the policy's summarizer; with the session's own model the request repeats the last one's prefix. */
 function summaryHeader(session: SessionRow): SessionRow['header'] {
   const { summarizer } = session.header.policy
-  if (summarizer === 'deterministic') return { ...session.header, provider: session.header.provider ?? 'none', model: session.header.model ?? 'none' }
-  return { ...session.header, provider: summarizer.provider, model: summarizer.model }
+  if (summarizer === 'deterministic')
+    return {
+      ...session.header,
+      provider: session.header.provider ?? 'none',
+      model: session.header.model ?? 'none',
+    }
+  const isOwn = summarizer.provider === session.header.provider && summarizer.model === session.header.model
+  // Settings of one model may be invalid for another, and without a shared cache nothing is gained by keeping them.
+  return { ...session.header, provider: summarizer.provider, model: summarizer.model, sampling: isOwn ? session.header.sampling : {} }
 }
 
 function splitAt(span: readonly SurfaceNode[], ends: readonly number[]): SurfaceNode[][] {
@@ -126,7 +155,11 @@ function splitAt(span: readonly SurfaceNode[], ends: readonly number[]): Surface
   return chunks.filter((chunk) => chunk.length > 0)
 }
 
-const failed = (paid: SummarizeResult['paid'], code: 'summary' | 'changed' | 'interrupted', message: string): SummarizeResult => ({
+const failed = (
+  paid: SummarizeResult['paid'],
+  code: 'summary' | 'changed' | 'interrupted',
+  message: string,
+): SummarizeResult => ({
   kind: 'failed',
   paid,
   error: { code, stage: 'summarize', message },

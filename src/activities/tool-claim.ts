@@ -1,7 +1,7 @@
 import { Context } from '@temporalio/activity'
+import type { Actor } from '../shared/ports/store.ts'
 import type { NewEvent } from '../shared/session/events.ts'
 import { keys } from '../shared/session/keys.ts'
-import type { Actor } from '../shared/ports/store.ts'
 import type { ActivityDeps } from './deps.ts'
 import { asOwner } from './owner.ts'
 
@@ -15,7 +15,11 @@ interface Call {
 /**
  * Says in the log that this attempt is about to run the tool. False when another attempt said so before: it may have run, so its outcome is unknown.
  */
-export async function claimCall(deps: ActivityDeps, { sessionId, turn, step, callId }: Call, actor: Actor): Promise<boolean> {
+export async function claimCall(
+  deps: ActivityDeps,
+  { sessionId, turn, step, callId }: Call,
+  actor: Actor,
+): Promise<boolean> {
   const { attempt } = Context.current().info
   const event: NewEvent<'tool/claim'> = {
     key: keys.toolClaim(turn, step, callId),

@@ -1,13 +1,21 @@
 import { SessionError } from '../shared/errors.ts'
 import type { ModelRequest } from '../shared/ports/model.ts'
-import { deriveMessages } from '../shared/session/messages.ts'
 import type { Header, SurfaceNode } from '../shared/session/events.ts'
+import { deriveMessages } from '../shared/session/messages.ts'
 
 /** The request of a turn's next step: derived from header and surface alone, so that the log rebuilds it byte for byte. */
-export function turnRequest(sessionId: string, header: Header, nodes: readonly SurfaceNode[], index: number): ModelRequest {
+export function turnRequest(
+  sessionId: string,
+  header: Header,
+  nodes: readonly SurfaceNode[],
+  index: number,
+): ModelRequest {
   const { provider, model } = header
   if (provider === null || model === null) {
-    throw new SessionError('InvalidInput', `Session ${sessionId} has no model, so it cannot take a turn: start it with a model.`)
+    throw new SessionError(
+      'InvalidInput',
+      `Session ${sessionId} has no model, so it cannot take a turn: start it with a model.`,
+    )
   }
   return {
     provider,

@@ -1,4 +1,8 @@
-import { WithStartWorkflowOperation, WorkflowNotFoundError, WorkflowUpdateFailedError } from '@temporalio/client'
+import {
+  WithStartWorkflowOperation,
+  WorkflowNotFoundError,
+  WorkflowUpdateFailedError,
+} from '@temporalio/client'
 import { ManualCompactionError, SessionError } from '../shared/errors.ts'
 import {
   type CompactionOutcome,
@@ -31,13 +35,17 @@ export async function requestCompaction(options: SessionOptions, request: Identi
   try {
     return await client.workflow.getHandle(sessionId).executeUpdate(submitCompactionUpdate, update)
   } catch (error) {
-    if (error instanceof WorkflowUpdateFailedError) throw new SessionError('InvalidInput', error.cause?.message ?? error.message)
+    if (error instanceof WorkflowUpdateFailedError)
+      throw new SessionError('InvalidInput', error.cause?.message ?? error.message)
     if (!(error instanceof WorkflowNotFoundError)) throw error
     const startWorkflowOperation = new WithStartWorkflowOperation(WORKFLOWS.session, {
       ...(await wakeOptions(options)),
       workflowIdConflictPolicy: 'USE_EXISTING',
     })
-    return client.workflow.executeUpdateWithStart(submitCompactionUpdate, { ...update, startWorkflowOperation })
+    return client.workflow.executeUpdateWithStart(submitCompactionUpdate, {
+      ...update,
+      startWorkflowOperation,
+    })
   }
 }
 
@@ -49,9 +57,17 @@ const WAIT_MS = 35 * 60_000
  *
  * @throws ManualCompactionError
  */
-export async function waitForCompaction(options: SessionOptions, requestId: string, signal?: AbortSignal): Promise<CompactionOutcome> {
+export async function waitForCompaction(
+  options: SessionOptions,
+  requestId: string,
+  signal?: AbortSignal,
+): Promise<CompactionOutcome> {
   const { store, sessionId, client } = options
-  if (store === undefined) throw new SessionError('InvalidInput', 'Waiting for a compaction needs a store: give one to the SessionClient, or use requestCompaction.')
+  if (store === undefined)
+    throw new SessionError(
+      'InvalidInput',
+      'Waiting for a compaction needs a store: give one to the SessionClient, or use requestCompaction.',
+    )
   const settled = async () => {
     const [row] = await store.inbox(sessionId, { requestIds: [requestId] })
     return row !== undefined && (row.state === 'done' || row.state === 'refused') ? row : undefined
@@ -61,11 +77,17 @@ export async function waitForCompaction(options: SessionOptions, requestId: stri
     throw error
   })
   if (signal?.aborted && row === undefined) {
-    await client.workflow.getHandle(sessionId).signal(SIGNALS.cancelCompaction, { requestId, reason: String(signal.reason) })
+    await client.workflow
+      .getHandle(sessionId)
+      .signal(SIGNALS.cancelCompaction, { requestId, reason: String(signal.reason) })
     row = await poll(WAIT_MS, settled)
     signal.throwIfAborted()
   }
-  if (row === undefined) throw new ManualCompactionError('interrupted', `The compaction ${requestId} was not settled within ${WAIT_MS / 60_000} minutes.`)
+  if (row === undefined)
+    throw new ManualCompactionError(
+      'interrupted',
+      `The compaction ${requestId} was not settled within ${WAIT_MS / 60_000} minutes.`,
+    )
   return outcomeOf(row.outcome, requestId)
 }
 
@@ -73,7 +95,9 @@ function outcomeOf(stored: unknown, requestId: string): CompactionOutcome {
   const record = typeof stored === 'object' && stored !== null ? stored : {}
   if ('outcome' in record) return compactionOutcomeSchema.parse(record.outcome)
   const error = 'error' in record ? String(record.error) : 'unknown'
-  if (error === 'Busy' || error === 'busy') throw new ManualCompactionError('busy', `The compaction ${requestId} was refused: another one was open.`)
-  if (error === 'cancelled') throw new ManualCompactionError('cancelled', `The compaction ${requestId} was cancelled before it began.`)
+  if (error === 'Busy' || error === 'busy')
+    throw new ManualCompactionError('busy', `The compaction ${requestId} was refused: another one was open.`)
+  if (error === 'cancelled')
+    throw new ManualCompactionError('cancelled', `The compaction ${requestId} was cancelled before it began.`)
   throw new SessionError('LogRejected', `The compaction ${requestId} was refused: ${error}.`)
 }

@@ -33,19 +33,39 @@ export interface CompactionResult {
 }
 
 /** Null for `nothing` and `pruned`. @throws ManualCompactionError for a failed one */
-export async function compactionResult(store: SessionStore, sessionId: string, outcome: CompactionOutcome): Promise<CompactionResult | null> {
+export async function compactionResult(
+  store: SessionStore,
+  sessionId: string,
+  outcome: CompactionOutcome,
+): Promise<CompactionResult | null> {
   const { compactionId } = outcome
   if (outcome.outcome === 'failed') {
-    throw new ManualCompactionError(outcome.error?.code ?? 'summary', outcome.error?.message ?? 'The compaction failed.', compactionId)
+    throw new ManualCompactionError(
+      outcome.error?.code ?? 'summary',
+      outcome.error?.message ?? 'The compaction failed.',
+      compactionId,
+    )
   }
   if (outcome.outcome !== 'compacted') return null
   const [start, summary, checkpoint, end] = await Promise.all(
-    [keys.compactStart(compactionId), keys.compactSummary(compactionId), keys.compactCheckpoint(compactionId), keys.compactEnd(compactionId)].map(
-      (key) => store.eventByKey(sessionId, key),
-    ),
+    [
+      keys.compactStart(compactionId),
+      keys.compactSummary(compactionId),
+      keys.compactCheckpoint(compactionId),
+      keys.compactEnd(compactionId),
+    ].map((key) => store.eventByKey(sessionId, key)),
   )
-  if (start?.type !== 'compact/start' || summary?.type !== 'compact/summary' || end?.type !== 'compact/end' || !checkpoint) {
-    throw new ManualCompactionError('persistence', `The log does not hold the events of compaction ${compactionId}.`, compactionId)
+  if (
+    start?.type !== 'compact/start' ||
+    summary?.type !== 'compact/summary' ||
+    end?.type !== 'compact/end' ||
+    !checkpoint
+  ) {
+    throw new ManualCompactionError(
+      'persistence',
+      `The log does not hold the events of compaction ${compactionId}.`,
+      compactionId,
+    )
   }
   const { shadowedRange, shadowedSeqs, shadowedTokenCount, lost, model } = summary.data
   return {

@@ -7,9 +7,21 @@ export {
   type ManualCompactionErrorCode,
   SessionError,
 } from '../shared/errors.ts'
-export type { CompactionRecord, CompactionRequest, Reading, Receipt, SessionState } from '../shared/protocol.ts'
+export type {
+  CompactionRecord,
+  CompactionRequest,
+  Reading,
+  Receipt,
+  SessionState,
+} from '../shared/protocol.ts'
 export type { ContentBlock, Message } from '../shared/session/content.ts'
-export type { CompactionCause, CompactionTrigger, SessionEvent, TurnEndReason, Usage } from '../shared/session/events.ts'
+export type {
+  CompactionCause,
+  CompactionTrigger,
+  SessionEvent,
+  TurnEndReason,
+  Usage,
+} from '../shared/session/events.ts'
 export {
   cancelCompactionSignal,
   cancelTurnSignal,

@@ -17,7 +17,8 @@ export interface SessionClientOptions {
 
 /** Starts and finds sessions. Holds no state of its own: any process with the same server and store sees the same sessions. */
 export class SessionClient {
-  readonly #options: Required<Pick<SessionClientOptions, 'client' | 'taskQueue'>> & Pick<SessionClientOptions, 'store'>
+  readonly #options: Required<Pick<SessionClientOptions, 'client' | 'taskQueue'>> &
+    Pick<SessionClientOptions, 'store'>
 
   constructor(options: SessionClientOptions) {
     this.#options = { taskQueue: DEFAULT_TASK_QUEUE, ...options }
@@ -38,14 +39,18 @@ export class SessionClient {
   /** A handle; asks nobody whether the session exists. @throws SessionError `InvalidInput` for an id that cannot be one. */
   get(sessionId: string): Session {
     if (!SESSION_ID_PATTERN.test(sessionId)) {
-      throw new SessionError('InvalidInput', `A session id has 1 to 64 characters of A-Z a-z 0-9 . _ -, got ${JSON.stringify(sessionId.slice(0, 80))}.`)
+      throw new SessionError(
+        'InvalidInput',
+        `A session id has 1 to 64 characters of A-Z a-z 0-9 . _ -, got ${JSON.stringify(sessionId.slice(0, 80))}.`,
+      )
     }
     return new Session({ ...this.#options, sessionId })
   }
 
   /** Sessions of the store, newest activity first. @throws SessionError `InvalidInput` without a store */
   async list(options: { readonly limit?: number } = {}): Promise<readonly SessionRow[]> {
-    if (this.#options.store === undefined) throw new SessionError('InvalidInput', 'list needs a store: give one to the SessionClient.')
+    if (this.#options.store === undefined)
+      throw new SessionError('InvalidInput', 'list needs a store: give one to the SessionClient.')
     return this.#options.store.sessions(options)
   }
 }

@@ -9,8 +9,8 @@ import {
   type CompactionRequest,
   type Reading,
   type Receipt,
-  SIGNALS,
   type SessionState,
+  SIGNALS,
   type WhenBusy,
 } from '../shared/protocol.ts'
 import type { ContentBlock } from '../shared/session/content.ts'
@@ -24,11 +24,11 @@ import {
   contextReadingQuery,
   sessionStateQuery,
 } from '../workflows/messages.ts'
-import { type CompactionResult, compactionResult } from './compaction-result.ts'
 import { requestCompaction, waitForCompaction } from './compaction-request.ts'
+import { type CompactionResult, compactionResult } from './compaction-result.ts'
 import { Turn } from './turn.ts'
 import { sendSignal } from './wake.ts'
-import { type WatchOptions, type Watched, watchSession } from './watch.ts'
+import { type Watched, type WatchOptions, watchSession } from './watch.ts'
 
 export interface SessionOptions {
   readonly client: Client
@@ -75,13 +75,24 @@ export class Session {
     const { store } = this.#options
     if (store === undefined) {
       const bytes = utf8Bytes(JSON.stringify(content))
-      if (bytes > LIMITS.inlineBytes) throw new SessionError('InvalidInput', `prompt of ${bytes} bytes; without a store ${LIMITS.inlineBytes} are allowed: give the SessionClient the store.`)
+      if (bytes > LIMITS.inlineBytes)
+        throw new SessionError(
+          'InvalidInput',
+          `prompt of ${bytes} bytes; without a store ${LIMITS.inlineBytes} are allowed: give the SessionClient the store.`,
+        )
       await sendSignal(this.#options, SIGNALS.prompt, { requestId, content, delivery })
       return new Turn(this.#options, requestId, 0)
     }
-    const row = await store.putInbox({ sessionId: this.id, requestId, kind: 'prompt', body: promptContent(content), delivery })
+    const row = await store.putInbox({
+      sessionId: this.id,
+      requestId,
+      kind: 'prompt',
+      body: promptContent(content),
+      delivery,
+    })
     // A `no-wake` message waits in the inbox for the next turn; there is nobody to tell.
-    if (row.state === 'waiting' && delivery !== 'no-wake') await sendSignal(this.#options, SIGNALS.prompt, { requestId, delivery })
+    if (row.state === 'waiting' && delivery !== 'no-wake')
+      await sendSignal(this.#options, SIGNALS.prompt, { requestId, delivery })
     return new Turn(this.#options, requestId, row.acceptedAt)
   }
 
@@ -106,14 +117,29 @@ export class Session {
 
   /** Asks for a compaction and returns at once. */
   async requestCompaction(request: CompactionRequest = {}): Promise<Receipt> {
-    return requestCompaction(this.#options, { ...request, requestId: request.requestId ?? randomUUID(), whenBusy: request.whenBusy ?? 'wait' })
+    return requestCompaction(this.#options, {
+      ...request,
+      requestId: request.requestId ?? randomUUID(),
+      whenBusy: request.whenBusy ?? 'wait',
+    })
   }
 
-  async #compact({ signal, ...request }: CompactOptions & { readonly span?: { start: number; end: number } }): Promise<CompactionResult | null> {
+  async #compact({
+    signal,
+    ...request
+  }: CompactOptions & { readonly span?: { start: number; end: number } }): Promise<CompactionResult | null> {
     signal?.throwIfAborted()
     const requestId = request.requestId ?? randomUUID()
-    const receipt = await requestCompaction(this.#options, { ...request, requestId, whenBusy: request.whenBusy ?? 'refuse' })
-    if (receipt.status === 'busy') throw new ManualCompactionError('busy', `Session ${this.id} is busy: wait, or ask with whenBusy "wait".`)
+    const receipt = await requestCompaction(this.#options, {
+      ...request,
+      requestId,
+      whenBusy: request.whenBusy ?? 'refuse',
+    })
+    if (receipt.status === 'busy')
+      throw new ManualCompactionError(
+        'busy',
+        `Session ${this.id} is busy: wait, or ask with whenBusy "wait".`,
+      )
     const outcome = await waitForCompaction(this.#options, requestId, signal)
     return compactionResult(this.#store('compactNow'), this.id, outcome)
   }
@@ -124,12 +150,18 @@ export class Session {
   }
 
   cancelCompaction(requestId: string, reason?: string): Promise<void> {
-    return this.workflow.signal(cancelCompactionSignal, { requestId, ...(reason === undefined ? {} : { reason }) })
+    return this.workflow.signal(cancelCompactionSignal, {
+      requestId,
+      ...(reason === undefined ? {} : { reason }),
+    })
   }
 
   /** Ends the session after the running turn; waiting prompts stay in the inbox. */
   close(reason?: string): Promise<void> {
-    return this.workflow.signal(closeSignal, { requestId: randomUUID(), ...(reason === undefined ? {} : { reason }) })
+    return this.workflow.signal(closeSignal, {
+      requestId: randomUUID(),
+      ...(reason === undefined ? {} : { reason }),
+    })
   }
 
   /** Live control state; needs a worker. */
@@ -163,7 +195,8 @@ export class Session {
   }
 
   #store(what: string): SessionStore {
-    if (this.#options.store === undefined) throw new SessionError('InvalidInput', `${what} needs a store: give one to the SessionClient.`)
+    if (this.#options.store === undefined)
+      throw new SessionError('InvalidInput', `${what} needs a store: give one to the SessionClient.`)
     return this.#options.store
   }
 }

@@ -1,6 +1,12 @@
 import { type Client, WorkflowExecutionAlreadyStartedError, WorkflowFailedError } from '@temporalio/client'
 import { ERROR_NAMES, type ErrorName, SessionError } from '../shared/errors.ts'
-import { QUERIES, type SessionStart, type SessionState, type SessionWorkflowInput, WORKFLOWS } from '../shared/protocol.ts'
+import {
+  QUERIES,
+  type SessionStart,
+  type SessionState,
+  type SessionWorkflowInput,
+  WORKFLOWS,
+} from '../shared/protocol.ts'
 import { canonicalJson } from '../shared/session/canonical-json.ts'
 import { hash53 } from '../shared/session/keys.ts'
 import { splitQueues } from '../shared/task-queues.ts'
@@ -36,7 +42,12 @@ interface Start {
 /** A worker that runs answers within a second; this long without an answer means that there is none. */
 const ACCEPT_MS = 10_000
 
-export async function startSession({ client, taskQueue: defaultQueue, sessionId, options }: Start): Promise<void> {
+export async function startSession({
+  client,
+  taskQueue: defaultQueue,
+  sessionId,
+  options,
+}: Start): Promise<void> {
   const start = sessionStart(options)
   const taskQueue = options.taskQueue ?? defaultQueue
   const input: SessionWorkflowInput = {
@@ -75,7 +86,10 @@ function sessionStart(options: StartOptions): SessionStart {
 async function requireSameSettings(client: Client, sessionId: string, settings: string): Promise<void> {
   const { memo } = await client.workflow.getHandle(sessionId).describe()
   if (memo?.['settings'] === settings) return
-  throw new SessionError('SessionConflict', `Session ${sessionId} already runs with other settings: use another id, or get("${sessionId}") for the one that runs.`)
+  throw new SessionError(
+    'SessionConflict',
+    `Session ${sessionId} already runs with other settings: use another id, or get("${sessionId}") for the one that runs.`,
+  )
 }
 
 /** Polls the session's state until the first activity has answered; a refusal is thrown by its own name. */
@@ -92,7 +106,10 @@ async function accepted(client: Client, sessionId: string, taskQueue: string): P
   })
   if (state === 'failed') throw await refusal(handle)
   if (state === undefined) {
-    throw new SessionError('WorkerUnavailable', `No worker of task queue ${JSON.stringify(taskQueue)} answered within ${ACCEPT_MS / 1000} s: start one. The session ${sessionId} waits for it.`)
+    throw new SessionError(
+      'WorkerUnavailable',
+      `No worker of task queue ${JSON.stringify(taskQueue)} answered within ${ACCEPT_MS / 1000} s: start one. The session ${sessionId} waits for it.`,
+    )
   }
 }
 
@@ -102,7 +119,8 @@ async function refusal(handle: { result(): Promise<unknown> }): Promise<Error> {
   } catch (error) {
     for (let cause: unknown = error; cause instanceof Error; cause = cause.cause) {
       const type = 'type' in cause ? cause.type : undefined
-      if (typeof type === 'string' && (ERROR_NAMES as readonly string[]).includes(type)) return new SessionError(type as ErrorName, cause.message)
+      if (typeof type === 'string' && (ERROR_NAMES as readonly string[]).includes(type))
+        return new SessionError(type as ErrorName, cause.message)
     }
     if (error instanceof WorkflowFailedError || error instanceof Error) return error
   }

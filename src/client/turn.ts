@@ -36,11 +36,18 @@ export class Turn {
    *
    * @throws SessionError `InvalidInput` without a store or when the prompt was refused, `WorkerUnavailable` when the time (default a day) is over; the signal's reason
    */
-  async result(options: { readonly signal?: AbortSignal; readonly timeoutMs?: number } = {}): Promise<TurnResult> {
+  async result(
+    options: { readonly signal?: AbortSignal; readonly timeoutMs?: number } = {},
+  ): Promise<TurnResult> {
     const { store, sessionId } = this.#options
-    if (store === undefined) throw new SessionError('InvalidInput', 'turn.result needs a store: give one to the SessionClient.')
+    if (store === undefined)
+      throw new SessionError('InvalidInput', 'turn.result needs a store: give one to the SessionClient.')
     const ended = await poll(options.timeoutMs ?? DAY_MS, () => this.#ended(store), options.signal)
-    if (ended === undefined) throw new SessionError('WorkerUnavailable', `Turn ${this.requestId} of session ${sessionId} has not ended in time.`)
+    if (ended === undefined)
+      throw new SessionError(
+        'WorkerUnavailable',
+        `Turn ${this.requestId} of session ${sessionId} has not ended in time.`,
+      )
     return resultOf(await eventsOfTurn(store, sessionId, ended))
   }
 
@@ -49,15 +56,27 @@ export class Turn {
     const turn = await store.turnByRequest(sessionId, this.requestId)
     if (turn !== null) return turn.status === 'ended' ? turn.turn : undefined
     const [row] = await store.inbox(sessionId, { requestIds: [this.requestId] })
-    if (row?.state === 'refused') throw new SessionError('InvalidInput', `Prompt ${this.requestId} was refused: ${JSON.stringify(row.outcome)}.`)
+    if (row?.state === 'refused')
+      throw new SessionError(
+        'InvalidInput',
+        `Prompt ${this.requestId} was refused: ${JSON.stringify(row.outcome)}.`,
+      )
     return undefined
   }
 }
 
-async function eventsOfTurn(store: SessionStore, sessionId: string, turn: number): Promise<readonly SessionEvent[]> {
+async function eventsOfTurn(
+  store: SessionStore,
+  sessionId: string,
+  turn: number,
+): Promise<readonly SessionEvent[]> {
   const all: SessionEvent[] = []
   for (let after = -1; ; ) {
-    const page = await store.events(sessionId, { turn, types: ['turn/start', 'assistant/message', 'turn/end'], after })
+    const page = await store.events(sessionId, {
+      turn,
+      types: ['turn/start', 'assistant/message', 'turn/end'],
+      after,
+    })
     all.push(...page)
     const last = page.at(-1)
     if (last === undefined) return all
@@ -67,7 +86,8 @@ async function eventsOfTurn(store: SessionStore, sessionId: string, turn: number
 
 function resultOf(events: readonly SessionEvent[]): TurnResult {
   const end = events.find((event) => event.type === 'turn/end')
-  if (end?.type !== 'turn/end') throw new SessionError('LogRejected', 'The turn has ended and its end is not in the log.')
+  if (end?.type !== 'turn/end')
+    throw new SessionError('LogRejected', 'The turn has ended and its end is not in the log.')
   const answers = events.filter((event) => event.type === 'assistant/message')
   const usage = { inputTokens: 0, outputTokens: 0, cacheReadTokens: 0, cacheWriteTokens: 0 }
   for (const { data } of answers) {

@@ -9,19 +9,29 @@ export async function sendSignal(options: SessionOptions, signal: string, argume
     await options.client.workflow.getHandle(options.sessionId).signal(signal, argument)
   } catch (error) {
     if (!(error instanceof WorkflowNotFoundError)) throw error
-    await options.client.workflow.signalWithStart(WORKFLOWS.session, { ...(await wakeOptions(options)), signal, signalArgs: [argument] })
+    await options.client.workflow.signalWithStart(WORKFLOWS.session, {
+      ...(await wakeOptions(options)),
+      signal,
+      signalArgs: [argument],
+    })
   }
 }
 
 /** How the session's workflow is started again: where it ran before, from its recorded header. */
 export async function wakeOptions(options: SessionOptions) {
   const { client, sessionId } = options
-  const last = await client.workflow.getHandle(sessionId).describe().catch((error: unknown) => {
-    if (error instanceof WorkflowNotFoundError) return null
-    throw error
-  })
+  const last = await client.workflow
+    .getHandle(sessionId)
+    .describe()
+    .catch((error: unknown) => {
+      if (error instanceof WorkflowNotFoundError) return null
+      throw error
+    })
   if (last === null && (await options.store?.session(sessionId)) == null) {
-    throw new SessionError('SessionNotFound', `Neither Temporal nor the store knows session ${sessionId}: start it first.`)
+    throw new SessionError(
+      'SessionNotFound',
+      `Neither Temporal nor the store knows session ${sessionId}: start it first.`,
+    )
   }
   const taskQueues = last?.memo?.['taskQueues'] as TaskQueues | undefined
   const input: SessionWorkflowInput = { v: 1, ...(taskQueues === undefined ? {} : { taskQueues }) }

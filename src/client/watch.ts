@@ -11,13 +11,19 @@ export interface WatchOptions {
 }
 
 /** An event of the log, in order and complete; or a piece of text of the message that is being written, which may be lost or repeated. */
-export type Watched = { readonly kind: 'event'; readonly event: SessionEvent } | { readonly kind: 'delta'; readonly key: string; readonly text: string }
+export type Watched =
+  | { readonly kind: 'event'; readonly event: SessionEvent }
+  | { readonly kind: 'delta'; readonly key: string; readonly text: string }
 
 const POLL_MS = 100
 const PAGE = 500
 
 /** Follows a session by polling its store: from any process, with no worker. */
-export async function* watchSession(store: SessionStore, sessionId: string, options: WatchOptions): AsyncGenerator<Watched> {
+export async function* watchSession(
+  store: SessionStore,
+  sessionId: string,
+  options: WatchOptions,
+): AsyncGenerator<Watched> {
   let after = options.after ?? -1
   let liveKey: string | undefined
   let liveIndex = -1
@@ -39,6 +45,8 @@ export async function* watchSession(store: SessionStore, sessionId: string, opti
         yield { kind: 'delta', key: liveKey, text }
       }
     }
-    await sleep(POLL_MS, undefined, options.signal === undefined ? {} : { signal: options.signal }).catch(() => undefined)
+    await sleep(POLL_MS, undefined, options.signal === undefined ? {} : { signal: options.signal }).catch(
+      () => undefined,
+    )
   }
 }

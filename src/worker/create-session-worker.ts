@@ -7,8 +7,8 @@ import type { AttemptRow, SessionStore } from '../shared/ports/store.ts'
 import type { Summarizer } from '../shared/ports/summarizer.ts'
 import type { Tool } from '../shared/ports/tool.ts'
 import { DEFAULT_TASK_QUEUE } from '../shared/protocol.ts'
-import { type Reconciler, startReconciler } from './reconciler.ts'
 import { splitQueues } from '../shared/task-queues.ts'
+import { type Reconciler, startReconciler } from './reconciler.ts'
 import { temporalRuns } from './workflow-runs.ts'
 
 export interface SessionWorkerOptions {
@@ -28,7 +28,10 @@ export interface SessionWorkerOptions {
   /** Short: it stands in many history events. Default `dc`. */
   readonly identity?: string
   /** Passed on to every Temporal worker: interceptors, sinks, tuner, … */
-  readonly worker?: Omit<WorkerOptions, 'connection' | 'namespace' | 'taskQueue' | 'activities' | 'workflowsPath' | 'workflowBundle' | 'identity'>
+  readonly worker?: Omit<
+    WorkerOptions,
+    'connection' | 'namespace' | 'taskQueue' | 'activities' | 'workflowsPath' | 'workflowBundle' | 'identity'
+  >
   readonly reconciler?: { readonly intervalMs?: number; readonly minAgeMs?: number }
   readonly onReconciled?: (attempt: AttemptRow, why: string) => void
   readonly onError?: (error: unknown) => void
@@ -46,7 +49,13 @@ export interface SessionWorker {
  * starve what closes a bracket; and the reconciler.
  */
 export async function createSessionWorker(options: SessionWorkerOptions): Promise<SessionWorker> {
-  const { connection, store, namespace = 'default', taskQueue = DEFAULT_TASK_QUEUE, identity = 'dc' } = options
+  const {
+    connection,
+    store,
+    namespace = 'default',
+    taskQueue = DEFAULT_TASK_QUEUE,
+    identity = 'dc',
+  } = options
   const client = new Client({ connection, namespace })
   const { clusterId } = await connection.workflowService.getClusterInfo({})
   const runs = temporalRuns(client)
@@ -62,14 +71,24 @@ export async function createSessionWorker(options: SessionWorkerOptions): Promis
   const common = { ...WORKER_DEFAULTS, ...options.worker, connection, namespace, identity }
   const queues = splitQueues(taskQueue)
   const workers = await Promise.all([
-    Worker.create({ ...common, taskQueue, activities: { ...activities }, ...(options.workflows ?? { workflowsPath: workflowsPath() }) }),
-    Worker.create({ ...common, taskQueue: queues.models, activities: pick(activities, ['sessionCallModel', 'sessionSummarize']) }),
+    Worker.create({
+      ...common,
+      taskQueue,
+      activities: { ...activities },
+      ...(options.workflows ?? { workflowsPath: workflowsPath() }),
+    }),
+    Worker.create({
+      ...common,
+      taskQueue: queues.models,
+      activities: pick(activities, ['sessionCallModel', 'sessionSummarize']),
+    }),
     Worker.create({ ...common, taskQueue: queues.tools, activities: pick(activities, ['sessionRunTool']) }),
   ])
   const reconciler = startReconciler({
     store,
     runs,
-    terminate: async (workflowId, reason) => void (await client.workflow.getHandle(workflowId).terminate(reason)),
+    terminate: async (workflowId, reason) =>
+      void (await client.workflow.getHandle(workflowId).terminate(reason)),
     namespace,
     cluster: clusterId,
     clock: Date.now,

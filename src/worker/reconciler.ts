@@ -42,7 +42,13 @@ export function startReconciler(options: ReconcilerOptions): Reconciler {
   const schedule = () => {
     if (stopped) return
     const interval = options.intervalMs ?? DEFAULT_INTERVAL_MS
-    timer = setTimeout(() => void round().catch((error: unknown) => options.onError?.(error)).finally(schedule), interval * (1 + Math.random() * JITTER))
+    timer = setTimeout(
+      () =>
+        void round()
+          .catch((error: unknown) => options.onError?.(error))
+          .finally(schedule),
+      interval * (1 + Math.random() * JITTER),
+    )
     timer.unref()
   }
   schedule()
@@ -75,7 +81,10 @@ async function reconcile(options: ReconcilerOptions): Promise<number> {
   return closed
 }
 
-async function whyDead({ runs, terminate, clock }: ReconcilerOptions, attempt: AttemptRow): Promise<string | null> {
+async function whyDead(
+  { runs, terminate, clock }: ReconcilerOptions,
+  attempt: AttemptRow,
+): Promise<string | null> {
   const child = await runs.describe(attempt.childWorkflowId)
   if (child === null) return `The server does not know its workflow ${attempt.childWorkflowId}.`
   if (!child.running) return `Its workflow ${attempt.childWorkflowId} has closed.`

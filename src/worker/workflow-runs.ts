@@ -10,7 +10,10 @@ export function temporalRuns(client: Client): WorkflowRuns {
         const firstRunId = description.raw.workflowExecutionInfo?.firstRunId
         return {
           runId: description.runId,
-          firstRunId: firstRunId === undefined || firstRunId === null || firstRunId === '' ? description.runId : firstRunId,
+          firstRunId:
+            firstRunId === undefined || firstRunId === null || firstRunId === ''
+              ? description.runId
+              : firstRunId,
           running: description.status.name === 'RUNNING',
         }
       } catch (error) {

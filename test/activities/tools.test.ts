@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { mkdtemp, mkdir, readFile, rm, symlink, writeFile } from 'node:fs/promises'
+import { mkdir, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, describe, test } from 'node:test'
@@ -31,15 +31,31 @@ async function run(name: string, input: unknown, options: { signal?: AbortSignal
   const tool = tools.find((candidate) => candidate.name === name)
   assert.ok(tool, `no tool ${name}`)
   const signal = options.signal ?? new AbortController().signal
-  const { content, isError } = await executeTool(tool, { type: 'tool_use', id: 'c1', name, input }, { sessionId: 's', callId: 'c1', signal })
-  return { text: content.filter(isText).map((block) => block.text).join(''), isError }
+  const { content, isError } = await executeTool(
+    tool,
+    { type: 'tool_use', id: 'c1', name, input },
+    { sessionId: 's', callId: 'c1', signal },
+  )
+  return {
+    text: content
+      .filter(isText)
+      .map((block) => block.text)
+      .join(''),
+    isError,
+  }
 }
 
 describe('file tools', () => {
   test('read_file reads whole files and lines', async () => {
     assert.deepEqual(await run('read_file', { path: 'a.txt' }), { text: 'one\ntwo\nthree', isError: false })
-    assert.deepEqual(await run('read_file', { path: 'a.txt', offset: 2, limit: 1 }), { text: 'two', isError: false })
-    assert.match((await run('read_file', { path: 'a.txt', offset: 9 })).text, /3 lines, asked was from line 9/)
+    assert.deepEqual(await run('read_file', { path: 'a.txt', offset: 2, limit: 1 }), {
+      text: 'two',
+      isError: false,
+    })
+    assert.match(
+      (await run('read_file', { path: 'a.txt', offset: 9 })).text,
+      /3 lines, asked was from line 9/,
+    )
     assert.match((await run('read_file', { path: 'binary' })).text, /binary file/)
   })
 
@@ -48,7 +64,10 @@ describe('file tools', () => {
       const read = await run('read_file', { path })
       assert.equal(read.isError, true)
       assert.match(read.text, /outside/)
-      const written = await run('write_file', { path: path === 'link' ? 'up/new' : `${path}.new`, content: 'x' })
+      const written = await run('write_file', {
+        path: path === 'link' ? 'up/new' : `${path}.new`,
+        content: 'x',
+      })
       assert.equal(written.isError, true)
       assert.equal(await readFile(join(outside, 'secret.txt'), 'utf8'), 'secret')
     })
@@ -56,7 +75,10 @@ describe('file tools', () => {
 
   test('list_files and search_files see the same files', async () => {
     assert.deepEqual((await run('list_files', {})).text.split('\n'), ['a.txt', 'binary', 'sub/b.txt'])
-    assert.deepEqual((await run('search_files', { text: 'TWO' })).text.split('\n'), ['a.txt:2: two', 'sub/b.txt:1: Two birds'])
+    assert.deepEqual((await run('search_files', { text: 'TWO' })).text.split('\n'), [
+      'a.txt:2: two',
+      'sub/b.txt:1: Two birds',
+    ])
   })
 
   test('write_file replaces atomically and creates folders', async () => {
@@ -65,8 +87,14 @@ describe('file tools', () => {
   })
 
   test('run_command answers output and exit code; a failure is an error result', async () => {
-    assert.deepEqual(await run('run_command', { command: 'echo hi' }), { text: 'hi\n[exit code 0]', isError: false })
-    assert.deepEqual(await run('run_command', { command: 'echo no >&2; exit 3' }), { text: 'no\n[exit code 3]', isError: true })
+    assert.deepEqual(await run('run_command', { command: 'echo hi' }), {
+      text: 'hi\n[exit code 0]',
+      isError: false,
+    })
+    assert.deepEqual(await run('run_command', { command: 'echo no >&2; exit 3' }), {
+      text: 'no\n[exit code 3]',
+      isError: true,
+    })
   })
 
   test('run_command keeps at most 16 MiB of an endless output', async () => {
@@ -79,7 +107,10 @@ describe('file tools', () => {
     const stop = new AbortController()
     const begun = Date.now()
     setTimeout(() => stop.abort(new Error('stopped')), 100)
-    await assert.rejects(run('run_command', { command: 'sleep 30 & wait' }, { signal: stop.signal }), /stopped/)
+    await assert.rejects(
+      run('run_command', { command: 'sleep 30 & wait' }, { signal: stop.signal }),
+      /stopped/,
+    )
     assert.ok(Date.now() - begun < 1000)
   })
 })
@@ -103,21 +134,54 @@ describe('executeTool', () => {
 
   test('an input that does not fit the schema is an error result and does not run', async () => {
     let ran = false
-    const result = await executeTool(tool(async () => ((ran = true), 'x')), call({ n: 'one' }), context)
+    const result = await executeTool(
+      tool(async () => {
+        ran = true
+        return 'x'
+      }),
+      call({ n: 'one' }),
+      context,
+    )
     assert.equal(result.isError, true)
     assert.match(String(result.content[0]?.['text']), /not valid.*n/s)
     assert.equal(ran, false)
   })
 
   test('a tool that throws, and one that never answers, are error results', async () => {
-    const thrown = await executeTool(tool(async () => Promise.reject(new Error('boom'))), call({ n: 1 }), context)
+    const thrown = await executeTool(
+      tool(async () => Promise.reject(new Error('boom'))),
+      call({ n: 1 }),
+      context,
+    )
     assert.deepEqual(thrown, { content: [{ type: 'text', text: 't failed: boom' }], isError: true })
-    const late = await executeTool(tool(() => new Promise(() => undefined), 50), call({ n: 1 }), context)
+    const late = await executeTool(
+      tool(() => new Promise(() => undefined), 50),
+      call({ n: 1 }),
+      context,
+    )
     assert.match(String(late.content[0]?.['text']), /within 50 ms/)
   })
 
   test('an empty output is said, lone surrogates are mended', async () => {
-    assert.deepEqual((await executeTool(tool(async () => ''), call({ n: 1 }), context)).content, [{ type: 'text', text: '(no output)' }])
-    assert.deepEqual((await executeTool(tool(async () => 'a\ud800b'), call({ n: 1 }), context)).content, [{ type: 'text', text: 'a\ufffdb' }])
+    assert.deepEqual(
+      (
+        await executeTool(
+          tool(async () => ''),
+          call({ n: 1 }),
+          context,
+        )
+      ).content,
+      [{ type: 'text', text: '(no output)' }],
+    )
+    assert.deepEqual(
+      (
+        await executeTool(
+          tool(async () => 'a\ud800b'),
+          call({ n: 1 }),
+          context,
+        )
+      ).content,
+      [{ type: 'text', text: 'a\ufffdb' }],
+    )
   })
 })

@@ -7,5 +7,11 @@ import { writeFileTool } from './write-file.ts'
 
 /** The tools that the command line and the demo give a session, confined to `root`. */
 export function fileTools(root: string): readonly Tool[] {
-  return [readFileTool(root), listFilesTool(root), searchFilesTool(root), runCommandTool(root), writeFileTool(root)]
+  return [
+    readFileTool(root),
+    listFilesTool(root),
+    searchFilesTool(root),
+    runCommandTool(root),
+    writeFileTool(root),
+  ]
 }

@@ -22,8 +22,12 @@ export function readFileTool(root: string): Tool {
       const { path, offset = 1, limit } = input.parse(raw)
       const { text, isCut } = await readStart(await confinedPath(root, path))
       const lines = text.split('\n')
-      const wanted = offset === 1 && limit === undefined ? lines : lines.slice(offset - 1, limit === undefined ? undefined : offset - 1 + limit)
-      if (wanted.length === 0) throw new Error(`${path} has ${lines.length} lines, asked was from line ${offset}.`)
+      const wanted =
+        offset === 1 && limit === undefined
+          ? lines
+          : lines.slice(offset - 1, limit === undefined ? undefined : offset - 1 + limit)
+      if (wanted.length === 0)
+        throw new Error(`${path} has ${lines.length} lines, asked was from line ${offset}.`)
       return wanted.join('\n') + (isCut ? `\n[only the first ${MAX_BYTES} bytes were read]` : '')
     },
   }
@@ -33,7 +37,12 @@ async function readStart(path: string): Promise<{ text: string; isCut: boolean }
   const file = await open(path, 'r')
   try {
     const { size } = await file.stat()
-    const { buffer, bytesRead } = await file.read(Buffer.alloc(Math.min(size, MAX_BYTES)), 0, Math.min(size, MAX_BYTES), 0)
+    const { buffer, bytesRead } = await file.read(
+      Buffer.alloc(Math.min(size, MAX_BYTES)),
+      0,
+      Math.min(size, MAX_BYTES),
+      0,
+    )
     const bytes = buffer.subarray(0, bytesRead)
     if (bytes.includes(0)) throw new Error('This is a binary file; only text files can be read.')
     return { text: bytes.toString('utf8'), isCut: size > MAX_BYTES }

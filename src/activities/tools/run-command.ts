@@ -21,7 +21,10 @@ export function runCommandTool(root: string): Tool {
       const { command } = input.parse(raw)
       const { output, code, stoppedBy } = await run(command, await confinedPath(root, '.'), signal)
       const ending = stoppedBy === null ? `[exit code ${code}]` : `[stopped by ${stoppedBy}]`
-      return { content: `${output}${output === '' || output.endsWith('\n') ? '' : '\n'}${ending}`, isError: code !== 0 }
+      return {
+        content: `${output}${output === '' || output.endsWith('\n') ? '' : '\n'}${ending}`,
+        isError: code !== 0,
+      }
     },
   }
 }
@@ -35,7 +38,11 @@ interface Finished {
 function run(command: string, folder: string, signal: AbortSignal): Promise<Finished> {
   return new Promise((resolve, reject) => {
     // A process group of its own, so that what the command started ends with it.
-    const child = spawn('sh', ['-c', command], { cwd: folder, detached: true, stdio: ['ignore', 'pipe', 'pipe'] })
+    const child = spawn('sh', ['-c', command], {
+      cwd: folder,
+      detached: true,
+      stdio: ['ignore', 'pipe', 'pipe'],
+    })
     const collected = collector()
     child.stdout.on('data', collected.add)
     child.stderr.on('data', collected.add)
@@ -72,6 +79,8 @@ function collector() {
       kept += taken.length
       dropped += part.length - taken.length
     },
-    text: () => Buffer.concat(parts).toString('utf8') + (dropped === 0 ? '' : `\n[${dropped} more bytes were not kept]`),
+    text: () =>
+      Buffer.concat(parts).toString('utf8') +
+      (dropped === 0 ? '' : `\n[${dropped} more bytes were not kept]`),
   }
 }

@@ -13,7 +13,11 @@ const MAX_LINE_CHARS = 300
 
 const input = z.object({
   text: z.string().min(1).describe('Text to find, literally, in any case.'),
-  path: z.string().min(1).optional().describe('Folder to search, relative to the working folder; default: all of it.'),
+  path: z
+    .string()
+    .min(1)
+    .optional()
+    .describe('Folder to search, relative to the working folder; default: all of it.'),
 })
 
 /** Finds a literal text in the files below a folder of `root`: `path:line: text`, at most 200 lines. */
@@ -30,7 +34,8 @@ export function searchFilesTool(root: string): Tool {
       for await (const file of walkFiles(top, await confinedPath(root, path), signal)) {
         for await (const match of matches(join(top, file), text.toLowerCase())) {
           found.push(`${file}:${match}`)
-          if (found.length === MAX_MATCHES) return `${found.join('\n')}\n[stopped after ${MAX_MATCHES} matches]`
+          if (found.length === MAX_MATCHES)
+            return `${found.join('\n')}\n[stopped after ${MAX_MATCHES} matches]`
         }
       }
       return found.length === 0 ? `No file holds ${JSON.stringify(text)}.` : found.join('\n')
@@ -40,7 +45,10 @@ export function searchFilesTool(root: string): Tool {
 
 async function* matches(path: string, wanted: string): AsyncGenerator<string> {
   if ((await stat(path)).size > MAX_FILE_BYTES) return
-  const lines = createInterface({ input: createReadStream(path, 'utf8'), crlfDelay: Number.POSITIVE_INFINITY })
+  const lines = createInterface({
+    input: createReadStream(path, 'utf8'),
+    crlfDelay: Number.POSITIVE_INFINITY,
+  })
   let number = 0
   for await (const line of lines) {
     number++

@@ -1,6 +1,6 @@
 import type { ModelClient, ModelRequest } from '../../shared/ports/model.ts'
 import { requestProblems } from '../../shared/session/request-check.ts'
-import { inputTokens, OUR_PRICING } from '../../activities/models/counted-usage.ts'
+import { priceContent, priceText, priceTools } from '../../shared/tokens/price.ts'
 
 /** What was seen of the requests that a model got. */
 export interface RequestRecord {
@@ -32,5 +32,8 @@ function note(request: ModelRequest, record: RequestRecord): void {
   }
   record.requests += request.purpose === 'turn' ? 1 : 0
   record.summaries += request.purpose === 'summary' ? 1 : 0
-  record.largest = Math.max(record.largest, inputTokens(request, OUR_PRICING) + request.maxTokens)
+  record.largest = Math.max(record.largest, inputTokens(request) + request.maxTokens)
 }
+
+const inputTokens = ({ system, tools, messages }: ModelRequest): number =>
+  messages.reduce((sum, { content }) => sum + priceContent(content), priceText(system) + priceTools(tools))

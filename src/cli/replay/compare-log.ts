@@ -14,18 +14,34 @@ export interface LogComparison {
 }
 
 /** Holds the log of a replayed session against the plan: every prompt, reply and result is there once, byte for byte, in order. */
-export async function compareLog(store: SessionStore, sessionId: string, plan: ReplayPlan): Promise<LogComparison> {
+export async function compareLog(
+  store: SessionStore,
+  sessionId: string,
+  plan: ReplayPlan,
+): Promise<LogComparison> {
   const events = await readLog(store, sessionId)
   const originals = events.filter((event) => typeof event.surfaceOp !== 'object')
-  const said = originals.flatMap((event) => (event.type === 'user/message' && event.data.source !== 'notice' ? [event.data.content] : []))
-  const replied = originals.flatMap((event) => (event.type === 'assistant/message' ? [event.data.content] : []))
+  const said = originals.flatMap((event) =>
+    event.type === 'user/message' && event.data.source !== 'notice' ? [event.data.content] : [],
+  )
+  const replied = originals.flatMap((event) =>
+    event.type === 'assistant/message' ? [event.data.content] : [],
+  )
   return {
     events: events.length,
     compactions: events.filter((event) => event.type === 'compact/summary').length,
     brackets: bracketsOf(events),
     problems: [
-      ...listProblems('prompt', said, plan.prompts.map((prompt) => prompt.message.content)),
-      ...listProblems('reply', replied, plan.replies.map((reply) => reply.content)),
+      ...listProblems(
+        'prompt',
+        said,
+        plan.prompts.map((prompt) => prompt.message.content),
+      ),
+      ...listProblems(
+        'reply',
+        replied,
+        plan.replies.map((reply) => reply.content),
+      ),
       ...resultProblems(originals, plan),
     ],
   }
@@ -34,19 +50,32 @@ export async function compareLog(store: SessionStore, sessionId: string, plan: R
 function bracketsOf(events: readonly SessionEvent[]): LogComparison['brackets'] {
   const opened = events.flatMap((event) => (event.type === 'compact/start' ? [event.data.compactionId] : []))
   const ends = events.flatMap((event) => (event.type === 'compact/end' ? [event.data.compactionId] : []))
-  return { opened: opened.length, closedOnce: opened.filter((id) => ends.filter((end) => end === id).length === 1).length }
+  return {
+    opened: opened.length,
+    closedOnce: opened.filter((id) => ends.filter((end) => end === id).length === 1).length,
+  }
 }
 
-function listProblems(what: string, found: readonly (readonly ContentBlock[])[], recorded: readonly (readonly ContentBlock[])[]): string[] {
-  const problems = found.length === recorded.length ? [] : [`the log holds ${found.length} of what are ${recorded.length} of kind ${what}`]
-  const differing = recorded.findIndex((content, index) => canonicalJson(content) !== canonicalJson(found[index] ?? null))
+function listProblems(
+  what: string,
+  found: readonly (readonly ContentBlock[])[],
+  recorded: readonly (readonly ContentBlock[])[],
+): string[] {
+  const problems =
+    found.length === recorded.length
+      ? []
+      : [`the log holds ${found.length} of what are ${recorded.length} of kind ${what}`]
+  const differing = recorded.findIndex(
+    (content, index) => canonicalJson(content) !== canonicalJson(found[index] ?? null),
+  )
   return differing === -1 ? problems : [...problems, `${what} ${differing} is not as recorded`]
 }
 
 function resultProblems(originals: readonly SessionEvent[], plan: ReplayPlan): string[] {
   const whole = new Map<string, readonly ContentBlock[]>()
   for (const event of originals) {
-    if (event.type === 'tool/result' && event.data.full === undefined) whole.set(event.data.callId, event.data.content)
+    if (event.type === 'tool/result' && event.data.full === undefined)
+      whole.set(event.data.callId, event.data.content)
     if (event.type === 'tool/output') whole.set(event.data.callId, event.data.content)
   }
   return [...plan.results].flatMap(([callId, { content }]) => {

@@ -1,7 +1,7 @@
-import { replayTools } from '../../activities/models/replay.ts'
 import type { ReplayPlan, ReplayPrompt } from '../../formats/replay-plan.ts'
 import type { SessionStore } from '../../shared/ports/store.ts'
 import type { Tool } from '../../shared/ports/tool.ts'
+import { replayTools } from '../../worker/index.ts'
 
 /** Request id of a recorded prompt, by its number. */
 export const promptId = (index: number): string => `prompt-${index + 1}`
@@ -34,7 +34,9 @@ function promptsDuringCalls(plan: ReplayPlan): Map<string, { index: number; prom
   const byCall = new Map<string, { index: number; prompt: ReplayPrompt }[]>()
   const numbered = plan.prompts.map((prompt, index) => ({ index, prompt }))
   for (const [reply, { content }] of plan.replies.entries()) {
-    const during = numbered.filter(({ prompt }) => prompt.delivery === 'next-step' && prompt.beforeReply === reply + 1)
+    const during = numbered.filter(
+      ({ prompt }) => prompt.delivery === 'next-step' && prompt.beforeReply === reply + 1,
+    )
     if (during.length === 0) continue
     for (const block of content) if (typeof block['id'] === 'string') byCall.set(block['id'], during)
   }

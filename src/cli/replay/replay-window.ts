@@ -12,9 +12,16 @@ const RESERVE_TOKENS = 2_048
 
 /** The smallest window in which every recorded message fits beside system and tools (results as cut at intake); the largest when none does. */
 export function replayWindow(plan: ReplayPlan): ReplayWindow {
-  const tools = plan.tools.map(({ name, description, input_schema }) => ({ name, description, inputSchema: input_schema }))
+  const tools = plan.tools.map(({ name, description, input_schema }) => ({
+    name,
+    description,
+    inputSchema: input_schema,
+  }))
   const overhead = priceText(plan.system) + priceTools(tools)
-  const messages = [...plan.prompts.map((prompt) => prompt.message.content), ...plan.replies.map((reply) => reply.content)].map((content) => priceContent(content))
+  const messages = [
+    ...plan.prompts.map((prompt) => prompt.message.content),
+    ...plan.replies.map((reply) => reply.content),
+  ].map((content) => priceContent(content))
   const results = [...plan.results.values()].map((result) => priceContent(result.content))
   const largest = Math.max(0, ...messages)
   const largestResult = Math.max(0, ...results)

@@ -1,13 +1,13 @@
 import { Client, Connection } from '@temporalio/client'
 import { NativeConnection, type WorkerOptions } from '@temporalio/worker'
-import { replayModel } from '../../activities/models/replay.ts'
-import { SessionClient } from '../../client/session-client.ts'
 import type { Session } from '../../client/session.ts'
+import { SessionClient } from '../../client/session-client.ts'
 import type { Turn } from '../../client/turn.ts'
 import { planReplay, type ReplayPlan } from '../../formats/replay-plan.ts'
 import type { ReadTranscript } from '../../formats/transcript.ts'
 import type { SessionStore } from '../../shared/ports/store.ts'
 import { createSessionWorker } from '../../worker/create-session-worker.ts'
+import { replayModel } from '../../worker/index.ts'
 import { checkedModel, type RequestRecord } from './checked-model.ts'
 import { compareLog, type LogComparison } from './compare-log.ts'
 import { deliveringTools, promptId } from './delivering-tools.ts'
@@ -53,7 +53,10 @@ export async function runReplay(transcript: ReadTranscript, options: ReplayOptio
   const window = options.window ?? replayWindow(plan)
   const requests: RequestRecord = { requests: 0, summaries: 0, largest: 0, problems: [] }
   const tools = deliveringTools(plan, options.store)
-  const model = checkedModel(replayModel(plan, { capacity: { contextWindow: window, maxOutputTokens: window } }), requests)
+  const model = checkedModel(
+    replayModel(plan, { capacity: { contextWindow: window, maxOutputTokens: window } }),
+    requests,
+  )
   const connection = await NativeConnection.connect({ address: options.address })
   const worker = await createSessionWorker({
     connection,
@@ -66,7 +69,11 @@ export async function runReplay(transcript: ReadTranscript, options: ReplayOptio
   })
   const running = worker.run()
   try {
-    const turns = await play(plan, tools.map((tool) => tool.name), options)
+    const turns = await play(
+      plan,
+      tools.map((tool) => tool.name),
+      options,
+    )
     const log = await compareLog(options.store, options.sessionId, plan)
     return { sessionId: options.sessionId, window, turns, requests, log, durationMs: Date.now() - begun }
   } finally {
@@ -97,7 +104,12 @@ async function play(plan: ReplayPlan, tools: readonly string[], options: ReplayO
 }
 
 /** Prompts that came while tools ran are delivered by the tools. */
-export async function playPrompts(session: Session, plan: ReplayPlan, signal?: AbortSignal, onProgress?: ReplayOptions['onProgress']): Promise<number> {
+export async function playPrompts(
+  session: Session,
+  plan: ReplayPlan,
+  signal?: AbortSignal,
+  onProgress?: ReplayOptions['onProgress'],
+): Promise<number> {
   const total = plan.prompts.filter((prompt) => prompt.delivery === 'next-turn').length
   let turns = 0
   for (const [index, { message, delivery }] of plan.prompts.entries()) {

@@ -1,7 +1,7 @@
-import { isEffective, recordPass, resetBreaker } from '../shared/compaction/breaker.ts'
-import type { MeterState } from '../shared/compaction/meter.ts'
-import type { CompactionOutcome } from '../shared/protocol.ts'
-import type { CompactionCause, Header } from '../shared/session/events.ts'
+import type { CompactionOutcome } from '../protocol.ts'
+import type { CompactionCause, Header } from '../session/events.ts'
+import { isEffective, recordPass, resetBreaker } from './breaker.ts'
+import type { MeterState } from './meter.ts'
 
 interface Pass {
   readonly cause: CompactionCause
@@ -20,13 +20,17 @@ export function meterAfterPass(meter: MeterState, pass: Pass): MeterState {
   return breaker === meter.breaker ? meter : { ...meter, breaker }
 }
 
-function breakerAfter({ breaker }: MeterState, { cause, header, outcome, replies, surfaceTokens, nowMs }: Pass): MeterState['breaker'] {
+function breakerAfter(
+  { breaker }: MeterState,
+  { cause, header, outcome, replies, surfaceTokens, nowMs }: Pass,
+): MeterState['breaker'] {
   const { tokensBefore, tokensAfter } = outcome
   const { minGainRatio, pressureTokens } = header.policy
   if (cause === 'manual' || cause === 'region') return resetBreaker()
   if (cause === 'tool') return breaker
   const changed = outcome.outcome === 'compacted' || outcome.outcome === 'pruned'
-  const effective = changed && isEffective({ tokensBefore, tokensAfter, limitTokens: pressureTokens, minGainRatio })
+  const effective =
+    changed && isEffective({ tokensBefore, tokensAfter, limitTokens: pressureTokens, minGainRatio })
   // The breaker holds pressure only: a failed recovery from an overflow ends its turn by itself.
   if (cause === 'context-overflow' && !effective) return breaker
   return recordPass(breaker, { effective, nowMs, stepIndex: replies, surfaceTokens })
