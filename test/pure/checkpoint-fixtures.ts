@@ -44,9 +44,22 @@ export function nodeBuilder(firstSeq = 2) {
         { content: [...content], source: 'durable-compaction/checkpoint' },
         keys.compactCheckpoint(compactionId),
       ),
-    skip: (events: number) => {
-      seq += events
-    },
+    /** A call and a result of about `tokens` tokens that name nothing: a span is as large as real ones are. */
+    bulk: (tokens = 20_000) => [
+      node('assistant/message', {
+        content: [call(`bulk${seq}`, 'read_file', {})],
+        usage: null,
+        stopReason: 'tool_use',
+        provider: 'p',
+        model: 'm',
+      }),
+      node('tool/result', {
+        callId: `bulk${seq - 1}`,
+        name: 'read_file',
+        content: [text('word '.repeat(tokens))],
+        isError: false,
+      }),
+    ],
   }
 }
 

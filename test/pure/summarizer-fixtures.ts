@@ -30,6 +30,8 @@ export const toolResult = (id: string, output: string): ContentBlock => ({
   content: [text(output)],
 })
 
+export const priceContent = (content: readonly ContentBlock[]): number => countTokens(JSON.stringify(content))
+
 /** Rounds of one call and its result of about `tokens` tokens, behind a prompt. */
 export function conversation(rounds: number, tokens: number): Message[] {
   const messages = [user('Make the uploader retry.')]
@@ -70,6 +72,7 @@ export function inputFor(
     limitTokens: 2_700,
     spanTokens,
     countTokens,
+    priceContent,
     usageRatio: 1,
     ...change,
   }

@@ -14,6 +14,7 @@ import {
   inputFor,
   lastText,
   overflow,
+  priceContent,
   sizeOf,
   toolResult,
   toolUse,
@@ -203,21 +204,26 @@ describe('an attempt that crashed', () => {
 describe('halves', () => {
   test('are about equal, valid, and keep every message once and in order', () => {
     const messages = conversation(9, 100)
-    const halves = halve(messages, countTokens)
+    const halves = halve(messages, priceContent)
     assert.ok(halves !== null)
     const [first, second] = halves
     assert.deepEqual([...first, ...second.slice(1)], messages)
-    assert.ok(Math.abs(messagesTokens(first, countTokens) - messagesTokens(second, countTokens)) < 300)
+    assert.ok(
+      Math.abs(
+        messagesTokens(first, { countTokens, priceContent }) -
+          messagesTokens(second, { countTokens, priceContent }),
+      ) < 300,
+    )
   })
 
   test('a unit is never cut: a call stays with its results', () => {
     assert.equal(
       halve(
         [assistant(toolUse('a'), toolUse('b')), user(toolResult('a', '1'), toolResult('b', '2'), 'and this')],
-        countTokens,
+        priceContent,
       ),
       null,
     )
-    assert.equal(halve([user('only')], countTokens), null)
+    assert.equal(halve([user('only')], priceContent), null)
   })
 })

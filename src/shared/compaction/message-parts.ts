@@ -1,8 +1,5 @@
 import { type ContentBlock, isThinking, isToolResult, type Message, text } from '../session/content.ts'
 import { headOf, tailOf } from '../session/well-formed.ts'
-import { messagesTokens } from './message-size.ts'
-
-type CountTokens = (text: string) => number
 
 /** Stands where a part would begin with the assistant: a request begins with the user. */
 const PART_OPENING: Message = {
@@ -10,22 +7,26 @@ const PART_OPENING: Message = {
   content: [text('[The session before this point is summarized by itself.]')],
 }
 
+/** A smaller part is not worth a call: what is left is one unit, as good as. */
+const LEAST_SHARE = 0.05
+
 /**
  * Two parts of about the same size, each valid by itself: no call is separated from its results, and each begins with the
- * user. Null when the messages are one unit, which only shortening can make smaller.
+ * user. Null when nearly all of it is one unit, which only shortening can make smaller.
  */
-export function halve(messages: readonly Message[], count: CountTokens): [Message[], Message[]] | null {
-  const sizes = messages.map((message) => messagesTokens([message], count))
+export function halve(
+  messages: readonly Message[],
+  price: (content: readonly ContentBlock[]) => number,
+): [Message[], Message[]] | null {
+  const sizes = messages.map((message) => price(message.content))
   const total = sizes.reduce((sum, size) => sum + size, 0)
   let best: { at: number; distance: number } | undefined
   let before = 0
   for (const [at, message] of messages.entries()) {
-    const cuts =
-      at > 0 &&
-      !message.content.some(isToolResult) &&
-      messages.slice(0, at).some((earlier) => earlier !== PART_OPENING)
+    const isWorthIt = Math.min(before, total - before) >= LEAST_SHARE * total
     const distance = Math.abs(2 * before - total)
-    if (cuts && (best === undefined || distance < best.distance)) best = { at, distance }
+    const isBetter = best === undefined || distance < best.distance
+    if (at > 0 && isWorthIt && isBetter && !message.content.some(isToolResult)) best = { at, distance }
     before += sizes[at] ?? 0
   }
   if (best === undefined) return null

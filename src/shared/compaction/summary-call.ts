@@ -74,7 +74,7 @@ async function sendOnce(
     purpose: 'summary',
     index,
   }
-  const tokens = headTokens(request, input.countTokens) + messagesTokens(request.messages, input.countTokens)
+  const tokens = headTokens(request, input) + messagesTokens(request.messages, input)
   if (!fits(run, tokens)) return 'overflow'
   try {
     const { reply, accepted, refusedBecause } = await run.paid.call(index, { purpose, request, judge })

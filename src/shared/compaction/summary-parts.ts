@@ -30,7 +30,7 @@ async function summarizePart(
   chunk: number,
   node: number,
 ): Promise<SummaryAnswer[]> {
-  const { lastSeq, focus, chunks, spanTokens, countTokens } = run.input
+  const { lastSeq, focus, chunks, spanTokens } = run.input
   const length = partLength(run)
   const isWholeSpan = chunks.length === 1 && node === 1
   const answer = await askForSummary(run, {
@@ -49,7 +49,7 @@ async function summarizePart(
   })
   if (answer !== 'overflow') return [answer]
   if (2 * node > LAST_NODE) throw overflow(run, 'A part of the span, shortened to less than a hundredth,')
-  const halves = halve(messages, countTokens) ?? [shorten(messages)]
+  const halves = halve(messages, run.input.priceContent) ?? [shorten(messages)]
   const notes: SummaryAnswer[] = []
   for (const [side, half] of halves.entries()) {
     notes.push(...(await summarizePart(run, half, chunk, 2 * node + side)))

@@ -85,12 +85,9 @@ export const OWN_SYSTEM = 'You write summaries of the work of an agent.'
  * window; then only the names of the tools that the messages use, because a call of an undeclared tool is refused.
  */
 export function headFor(run: SummaryRun, messages: readonly Message[]): RequestHead {
-  const { request, countTokens } = run.input
+  const { request } = run.input
   const { system, tools } = request
-  if (
-    run.contextWindow === null ||
-    headTokens(request, countTokens) * run.usageRatio <= run.contextWindow / 4
-  )
+  if (run.contextWindow === null || headTokens(request, run.input) * run.usageRatio <= run.contextWindow / 4)
     return { system, tools }
   const used = new Set(messages.flatMap(({ content }) => content.filter(isToolUse).map(({ name }) => name)))
   return {

@@ -40,6 +40,8 @@ export interface SummarizeInput {
   /** Tokens of the span: the summary must be smaller. */
   readonly spanTokens: number
   readonly countTokens: (text: string) => number
+  /** Price of one message, by our counter: text, calls, images and documents. */
+  readonly priceContent: (content: readonly ContentBlock[]) => number
   /** The summarizer's tokens per token of our counter, as learned from its usage; default: what its client says of itself. */
   readonly usageRatio?: number
 }
