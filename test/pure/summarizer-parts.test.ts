@@ -61,14 +61,14 @@ describe('summary in parts', () => {
     const rounds = conversation(20, 500)
     const chunks = [rounds.slice(0, 21), [user('[The session goes on.]'), ...rounds.slice(21)]]
     const { run, sent, purposes } = attempt((request) => (isMerge(request) ? 'Merged.' : NOTE), {
-      contextWindow: 9_000,
+      contextWindow: 9_500,
     })
     const summary = await run(inputFor(rounds, { chunks }))
     assert.deepEqual(purposes, ['chunk', 'chunk', 'merge'])
-    assert.deepEqual(summary, { summary: [text('Merged.')], provider: 'p', model: 'm', maxTokens: 2_250 })
+    assert.deepEqual(summary, { summary: [text('Merged.')], provider: 'p', model: 'm', maxTokens: 2_375 })
     for (const request of sent) {
       assertValid(request)
-      assert.ok(sizeOf(request) + request.maxTokens <= 9_000)
+      assert.ok(sizeOf(request) + request.maxTokens <= 9_500)
     }
     const notes = lastText(sent[2] as ModelRequest)
     assert.ok(notes.includes('Part 2 of 2') && notes.includes(NOTE))
