@@ -323,6 +323,8 @@ export interface CloseAttempt {
   readonly sessionId: string
   readonly compactionId: string
   readonly error: AttemptError
+  /** What the closer measured: reading, tokens and paid calls are taken from it. Without it, tokens are the plan's and nothing is paid. */
+  readonly outcome?: CompactionOutcome
 }
 
 export type InboxKind = 'prompt' | 'compaction'

@@ -1,0 +1,2 @@
+export type { SessionStore } from '../shared/ports/store.ts'
+export { type SqliteStoreOptions, sqliteStore } from './sqlite.ts'
