@@ -26,11 +26,8 @@ const FINAL = [
   'PayloadsTooLarge',
 ] as const satisfies readonly (ErrorName | 'PayloadsTooLarge')[]
 
-/** The list for the two activities of every step, kept short: it stands in history each time. */
-const FINAL_IN_STEP = ['ContextOverflow', 'TurnClosed', 'PayloadsTooLarge'] as const satisfies readonly (
-  | ErrorName
-  | 'PayloadsTooLarge'
-)[]
+/** For the two activities of every step: the list stands in history each time. */
+const FINAL_IN_STEP = ['PayloadsTooLarge'] as const
 
 /** One short transaction. */
 const storeWrite = ({ heartbeatTimeoutMs = HEARTBEAT_MS }: Tuning) =>

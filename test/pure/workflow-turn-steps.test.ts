@@ -90,7 +90,13 @@ function played(
     newestReading: () => newest,
     ...rest,
   }
-  return { ports, asked, see: (first: Reading) => void (newest = first) }
+  return {
+    ports,
+    asked,
+    see(first: Reading) {
+      newest = first
+    },
+  }
 }
 
 describe('steps of a turn', () => {

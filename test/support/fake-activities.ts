@@ -40,7 +40,7 @@ export function fakeSessions(client: Client, scriptOf: (sessionId: string) => Sc
     return session
   }
   return {
-    newId: () => `s-${randomUUID()}`,
+    newId: () => `s-${randomUUID().slice(0, 13)}`,
     session(sessionId) {
       const session = sessions.get(sessionId) ?? new FakeSession()
       sessions.set(sessionId, session)

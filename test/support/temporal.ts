@@ -60,7 +60,7 @@ export async function openTemporal(): Promise<TestTemporal> {
     connection,
     bundle,
     async startWorker(options) {
-      const taskQueue = options.taskQueue ?? `test-${randomUUID()}`
+      const taskQueue = options.taskQueue ?? `test-${randomUUID().slice(0, 8)}`
       const worker = await Worker.create({
         ...WORKER_SETTINGS,
         connection,
