@@ -1,0 +1,18 @@
+/** Prints for people, or one JSON value a line with `--json`. Progress goes to the error output, so that a pipe gets results only. */
+export class Output {
+  readonly json: boolean
+
+  constructor(json: boolean) {
+    this.json = json
+  }
+
+  /** The result of a command. */
+  result(value: unknown, human: string): void {
+    console.log(this.json ? JSON.stringify(value) : human)
+  }
+
+  /** What happens meanwhile; silent with `--json`. */
+  progress(line: string): void {
+    if (!this.json) console.error(line)
+  }
+}

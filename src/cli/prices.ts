@@ -1,0 +1,60 @@
+import { z } from 'zod'
+
+/** US dollars per million tokens. */
+const priceSchema = z.strictObject({
+  input: z.number().nonnegative(),
+  output: z.number().nonnegative(),
+  cacheRead: z.number().nonnegative(),
+  cacheWrite: z.number().nonnegative(),
+})
+export type Price = z.infer<typeof priceSchema>
+
+export const priceTableSchema = z.strictObject({
+  /** Day on which the prices were looked up. */
+  date: z.string(),
+  /** By `provider/model`. */
+  models: z.record(z.string(), priceSchema),
+})
+export type PriceTable = z.infer<typeof priceTableSchema>
+
+/** Anthropic's rule: a cache write (5 minutes) costs 1.25 times the input, a read a tenth of it. */
+const anthropic = (input: number, output: number): Price => ({
+  input,
+  output,
+  cacheRead: input / 10,
+  cacheWrite: input * 1.25,
+})
+
+/** List prices as published in June 2026. Override with `--prices FILE`. */
+export const PRICES: PriceTable = {
+  date: '2026-06-30',
+  models: {
+    'anthropic/claude-opus-4-8': anthropic(5, 25),
+    'anthropic/claude-opus-4-6': anthropic(5, 25),
+    'anthropic/claude-opus-4-5': anthropic(5, 25),
+    'anthropic/claude-sonnet-4-6': anthropic(3, 15),
+    'anthropic/claude-sonnet-4-5': anthropic(3, 15),
+    'anthropic/claude-haiku-4-5': anthropic(1, 5),
+  },
+}
+
+export interface BilledTokens {
+  readonly inputTokens: number
+  readonly outputTokens: number
+  readonly cacheReadTokens: number
+  readonly cacheWriteTokens: number
+}
+
+const MILLION = 1_000_000
+
+export function costUsd(price: Price, tokens: BilledTokens): number {
+  const { inputTokens, outputTokens, cacheReadTokens, cacheWriteTokens } = tokens
+  const micro =
+    inputTokens * price.input +
+    outputTokens * price.output +
+    cacheReadTokens * price.cacheRead +
+    cacheWriteTokens * price.cacheWrite
+  return micro / MILLION
+}
+
+export const formatUsd = (usd: number): string => `$${usd.toFixed(usd < 10 ? 4 : 2)}`
