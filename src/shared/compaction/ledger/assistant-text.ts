@@ -6,11 +6,11 @@ const EARLIER_TITLE = '## Earlier summary'
 const TEXT_MAX_TOKENS = 400
 const SMALLEST_CLIP_TOKENS = 40
 
-export interface AssistantText {
+export interface AssistantTexts {
   readonly text: string
   readonly tokens: number
-  /** How many of the newest texts are shown. */
-  readonly shown: number
+  /** The texts that it shows, oldest first, as they are shown. */
+  readonly shown: readonly string[]
 }
 
 /** The newest texts of the assistant, whole up to 400 tokens each, as many as fit, printed oldest first. */
@@ -18,20 +18,21 @@ export function renderAssistantTexts(
   texts: readonly string[],
   budgetTokens: number,
   count: CountTokens,
-): AssistantText {
-  let best: AssistantText = { text: '', tokens: 0, shown: 0 }
-  const lines: string[] = []
-  let used = count(TITLE) + 1
-  for (let i = texts.length - 1; i >= 0; i--) {
-    const item = bullet(withCutMark(clip({ text: (texts[i] ?? '').trim() }, TEXT_MAX_TOKENS, count)))
-    used += count(item) + 1
-    if (used > budgetTokens) break
-    lines.unshift(item)
-    best = { text: '', tokens: used, shown: lines.length }
+): AssistantTexts {
+  const shown: string[] = []
+  let tokens = count(TITLE) + 1
+  for (const text of texts.toReversed()) {
+    const clipped = withCutMark(clip({ text: text.trim() }, TEXT_MAX_TOKENS, count))
+    const cost = count(bullet(clipped)) + 1
+    if (tokens + cost > budgetTokens) break
+    tokens += cost
+    shown.unshift(clipped)
   }
-  return lines.length === 0 ? best : { ...best, text: [TITLE, ...lines].join('\n') }
+  if (shown.length === 0) return { text: '', tokens: 0, shown }
+  return { text: [TITLE, ...shown.map(bullet)].join('\n'), tokens, shown }
 }
 
+/** The indent keeps headings in the text from looking like those of the checkpoint. */
 function bullet(text: string): string {
   return `- ${text.replaceAll('\n', '\n  ')}`
 }

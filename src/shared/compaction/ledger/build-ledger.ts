@@ -1,17 +1,11 @@
-import { type AssistantText, renderAssistantTexts, renderEarlierSummary } from './assistant-text.ts'
-import { readCalls } from './calls.ts'
-import { type Entry, readEntries } from './entries.ts'
+import { renderAssistantTexts } from './assistant-text.ts'
+import { collect, itemsIn } from './collect.ts'
 import { baseName } from './file-names.ts'
-import { ItemTable } from './items.ts'
-import { addEffects, addMentions } from './mentions.ts'
-import { recentErrors, renderErrors, trackErrors } from './open-errors.ts'
-import { pathRoot } from './paths.ts'
-import { readPlan, renderPlan } from './plan.ts'
+import { renderProse } from './prose.ts'
 import { rankItems } from './rank.ts'
 import { selectLists } from './select.ts'
-import { fromState, type LedgerState, toState } from './state.ts'
-import type { CountTokens, Item, LedgerBudget, LedgerMessage, OpenError, Plan, SaidByUser } from './types.ts'
-import { addWords, selectUserWords } from './user-words.ts'
+import { type LedgerState, toState } from './state.ts'
+import type { CountTokens, Item, LedgerBudget, LedgerMessage } from './types.ts'
 
 export interface LedgerInput {
   /** The messages that the checkpoint replaces, oldest first. */
@@ -40,134 +34,44 @@ export interface Ledger {
   readonly unlisted: readonly Item[]
 }
 
+/** Line ends between the sections of a checkpoint. */
+const JOINT_TOKENS = 6
+
 /**
  * Reads names, commands, the user's words, plan and errors out of a span and renders what fits the budget. Pure; linear in
  * the characters of span and tail, 0.1 to 0.3 s for 1 MB.
  */
 export function buildLedger(input: LedgerInput): Ledger {
-  const known = collect(input)
-  const prose = renderProse(input, known)
-  const ranked = rankItems(known.items, input.span.length)
-  const listed = ranked.filter(notIn(keysIn(input.tail, input.workingDirectory)))
-  const lists = selectLists(listed, prose.leftForLists, input.count)
-  const assistant = prose.assistant(prose.leftForLists - lists.tokens)
-  return {
-    userText: prose.user.text,
-    plan: prose.plan,
-    errors: prose.errors,
-    earlierSummary: prose.earlierSummary,
-    assistantText: assistant.text,
-    lists: lists.text,
-    unlisted: listed.slice(lists.taken),
-    state: toState(
-      {
-        ...known,
-        said: prose.user.said,
-        assistantTexts: known.assistantTexts.slice(known.assistantTexts.length - assistant.shown),
-        earlierSummary: prose.earlierSummary === '' ? undefined : known.earlierSummary,
-      },
-      input.span.length,
-    ),
+  const { span, tail, budget, count, workingDirectory, previous } = input
+  const cut = span.length
+  const known = collect(span, previous, workingDirectory)
+  const prose = renderProse(known, cut, budget, count)
+  const unkept = rankItems(known.items, cut).filter(notAmong(itemsIn(tail, workingDirectory)))
+  const listTokens = budget.listTokens + prose.unusedTokens - JOINT_TOKENS
+  const lists = selectLists(unkept, listTokens, count)
+  const spareTokens = budget.assistantTokens === 0 ? 0 : Math.max(0, listTokens - lists.tokens)
+  const assistant = renderAssistantTexts(known.assistantTexts, prose.assistant.tokens + spareTokens, count)
+  const { user, plan, errors, earlierSummary } = prose
+  const carried = {
+    ...known,
+    said: user.said,
+    assistantTexts: assistant.shown,
+    earlierSummary: earlierSummary === '' ? undefined : known.earlierSummary,
   }
-}
-
-interface Known {
-  readonly items: Item[]
-  readonly said: SaidByUser
-  readonly plan: Plan | undefined
-  readonly errors: OpenError[]
-  readonly assistantTexts: string[]
-  readonly earlierSummary: string | undefined
-}
-
-/** What was carried, and what the span adds to it. */
-function collect({ span, previous, workingDirectory }: LedgerInput): Known {
-  const root = pathRoot(workingDirectory)
-  const entries = readEntries(span, previous !== undefined)
-  const calls = readCalls(entries, root)
-  const carried = fromState(previous)
-  const table = new ItemTable()
-  for (const item of carried.items) table.add(item)
-  addMentions(table, entries, calls, root)
-  addEffects(table, calls)
-  const said = previous?.said ?? { start: [], newest: [], leftOut: 0 }
   return {
-    items: table.all(),
-    said: addWords(said, wordsIn(entries)),
-    plan: readPlan(entries, previous?.plan),
-    errors: trackErrors(calls, carried.errors),
-    assistantTexts: [
-      ...(previous?.assistantTexts ?? []),
-      ...entries
-        .filter(({ kind }) => kind === 'assistant')
-        .map((entry) => ('text' in entry ? entry.text : '')),
-    ],
-    earlierSummary: previous?.earlierSummary,
-  }
-}
-
-function wordsIn(entries: readonly Entry[]) {
-  return entries.flatMap((entry) => (entry.kind === 'user' ? [{ text: entry.text, note: entry.note }] : []))
-}
-
-/** Of the assistant's share: for what a model wrote of the time before this span. */
-const EARLIER_SUMMARY_SHARE = 0.75
-/** Line ends between the sections of a checkpoint. */
-const JOINT_TOKENS = 6
-
-function renderProse({ span, budget, count }: LedgerInput, known: Known) {
-  const user = selectUserWords({
-    said: known.said,
-    budgetTokens: budget.userTokens,
-    startTokens: budget.userStartTokens,
-    count,
-  })
-  const plan = renderPlan(known.plan, budget.planTokens, count)
-  const errors = renderErrors(recentErrors(known.errors, span.length), budget.errorTokens, count)
-  const summary = known.earlierSummary ?? ''
-  const earlierSummary = renderEarlierSummary(
-    summary,
-    Math.floor(budget.assistantTokens * EARLIER_SUMMARY_SHARE),
-    count,
-  )
-  const summaryTokens = count(earlierSummary)
-  const first = renderAssistantTexts(known.assistantTexts, budget.assistantTokens - summaryTokens, count)
-  const unused =
-    budget.planTokens -
-    count(plan) +
-    budget.errorTokens -
-    count(errors) +
-    budget.assistantTokens -
-    summaryTokens -
-    first.tokens +
-    (budget.userSharesTotal ? budget.userTokens - user.tokens : 0)
-  return {
-    user,
+    userText: user.text,
     plan,
     errors,
     earlierSummary,
-    leftForLists: budget.listTokens + unused - JOINT_TOKENS,
-    /** The assistant's texts again, with the room that the lists left. */
-    assistant: (spareTokens: number): AssistantText =>
-      budget.assistantTokens === 0
-        ? first
-        : renderAssistantTexts(known.assistantTexts, first.tokens + Math.max(0, spareTokens), count),
+    assistantText: assistant.text,
+    lists: lists.text,
+    unlisted: unkept.slice(lists.taken),
+    state: toState(carried, cut),
   }
 }
 
-function keysIn(tail: readonly LedgerMessage[], workingDirectory: string | undefined): Set<string> {
-  const root = pathRoot(workingDirectory)
-  const entries = readEntries(tail, true)
-  const table = new ItemTable()
-  addMentions(table, entries, readCalls(entries, root), root)
-  const keys = new Set<string>()
-  for (const { kind, value } of table.all()) {
-    keys.add(`${kind} ${value}`)
-    if (kind === 'path') keys.add(`file ${baseName(value)}`)
-  }
-  return keys
-}
-
-function notIn(keys: ReadonlySet<string>): (item: Item) => boolean {
+function notAmong(kept: readonly Item[]): (item: Item) => boolean {
+  const keys = new Set(kept.map(({ kind, value }) => `${kind} ${value}`))
+  for (const { kind, value } of kept) if (kind === 'path') keys.add(`file ${baseName(value)}`)
   return ({ kind, value }) => !keys.has(`${kind} ${value}`)
 }

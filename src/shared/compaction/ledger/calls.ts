@@ -21,13 +21,22 @@ export interface CallFacts {
   readonly key: string
 }
 
-/** Reads all calls, in order. Linear. */
+/** Reads all calls, in order, each with the first result behind it that bears its id. Linear. */
 export function readCalls(entries: readonly Entry[], root: string): CallFacts[] {
-  const results = new Map<string, ToolResult>()
-  for (const entry of entries) if (entry.kind === 'result') results.set(entry.callId, entry)
-  return entries
-    .filter((entry) => entry.kind === 'call')
-    .map((call) => readCall(call, results.get(call.callId), root))
+  const calls: ToolCall[] = []
+  const unanswered = new Map<string, ToolCall>()
+  const results = new Map<ToolCall, ToolResult>()
+  for (const entry of entries) {
+    if (entry.kind === 'call') {
+      calls.push(entry)
+      unanswered.set(entry.callId, entry)
+    } else if (entry.kind === 'result') {
+      const call = unanswered.get(entry.callId)
+      unanswered.delete(entry.callId)
+      if (call) results.set(call, entry)
+    }
+  }
+  return calls.map((call) => readCall(call, results.get(call), root))
 }
 
 function readCall(call: ToolCall, result: ToolResult | undefined, root: string): CallFacts {

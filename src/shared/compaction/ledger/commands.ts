@@ -48,7 +48,10 @@ export function commandLine(command: SimpleCommand): string | undefined {
 
 /** Whether it is a `git commit`, also with options in front of the subcommand. */
 export function isCommit({ words }: SimpleCommand): boolean {
-  return words[0] === 'git' && words.slice(1, 6).includes('commit')
+  if (words[0] !== 'git') return false
+  let sub = 1
+  while (words[sub]?.startsWith('-')) sub += /^-[Cc]$/.test(words[sub] ?? '') ? 2 : 1
+  return words[sub] === 'commit'
 }
 
 /** What makes two failing calls the same: their commands' heads, else the beginning of the script. */

@@ -2,7 +2,7 @@ import { splitInjected, wordsInResult } from './injected.ts'
 import type { LedgerBlock, LedgerMessage, UserWords } from './types.ts'
 
 /** Characters of a block that are matched. The user's words are kept whole all the same. */
-const MATCHED_CHARS = 120_000
+export const MATCHED_CHARS = 120_000
 
 /** What one content block says. `message` is the position of its message in the span. */
 export type Entry =
@@ -73,7 +73,7 @@ function readBlock(block: LedgerBlock, message: number, author: Author, tools: M
     const callId = String(fields['tool_use_id'] ?? '')
     const text = textOf(fields['content'])
     const isError = fields['is_error'] === true
-    const result: Entry = { kind: 'result', message, callId, text: text.slice(0, MATCHED_CHARS), isError }
+    const result: Entry = { kind: 'result', message, callId, text, isError }
     const words = wordsInResult(tools.get(callId) ?? '', text, isError)
     return words ? [result, { kind: 'user', message, ...words }] : [result]
   }
@@ -91,7 +91,7 @@ function readText(text: string, message: number, author: Author): Entry[] {
 }
 
 function nonEmpty(kind: 'injected' | 'assistant', message: number, text: string): Entry[] {
-  return text.trim() === '' ? [] : [{ kind, message, text: text.slice(0, MATCHED_CHARS) }]
+  return text.trim() === '' ? [] : [{ kind, message, text }]
 }
 
 /** All readable text in the content of a result: no image data, no signatures. */

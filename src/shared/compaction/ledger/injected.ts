@@ -66,27 +66,25 @@ export function splitInjected(text: string): SplitText {
   return { own: slashCommand(own).trim(), injected: injected.join('\n') }
 }
 
-/** Takes every `<tag …>…</tag>` out; one that is never closed reaches to the end of the text. */
+/** Takes every `<tag …>…</tag>` out, a blank in its place; one that is never closed reaches to the end of the text. */
 function takeTag(text: string, tag: string, taken: string[]): string {
   const open = `<${tag}`
   const close = `</${tag}>`
   const kept: string[] = []
-  let position = 0
-  for (;;) {
-    const start = text.indexOf(open, position)
-    if (start < 0) break
-    if (!/[\s>]/.test(text.charAt(start + open.length))) {
-      kept.push(text.slice(position, start + open.length))
-      position = start + open.length
-      continue
+  let done = 0
+  let start = text.indexOf(open)
+  while (start >= 0) {
+    const isTag = /[\s>]/.test(text.charAt(start + open.length))
+    const closed = isTag ? text.indexOf(close, start) : -1
+    const end = !isTag ? start + open.length : closed < 0 ? text.length : closed + close.length
+    if (isTag) {
+      kept.push(text.slice(done, start))
+      taken.push(text.slice(start, end))
+      done = end
     }
-    const closed = text.indexOf(close, start)
-    const end = closed < 0 ? text.length : closed + close.length
-    kept.push(text.slice(position, start))
-    taken.push(text.slice(start, end))
-    position = end
+    start = text.indexOf(open, end)
   }
-  return position === 0 ? text : kept.join('') + text.slice(position)
+  return done === 0 ? text : [...kept, text.slice(done)].join(' ')
 }
 
 /** `/name arguments`, as the user typed it, from the tags that a command line wraps around the two. */

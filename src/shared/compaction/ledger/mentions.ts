@@ -1,6 +1,6 @@
 import type { CallFacts } from './calls.ts'
 import { commandHead, commandLine } from './commands.ts'
-import { type Entry, inputText } from './entries.ts'
+import { type Entry, inputText, MATCHED_CHARS } from './entries.ts'
 import type { ItemTable } from './items.ts'
 import type { PathContext } from './paths.ts'
 import { recognise } from './recognise.ts'
@@ -15,12 +15,16 @@ export function addMentions(
   calls: readonly CallFacts[],
   root: string,
 ): void {
-  const factsOf = new Map(calls.map((facts) => [facts.call.callId, facts]))
-  const shellTargets = new Map<string, string>()
+  const factsOf = new Map<Entry, CallFacts>()
+  for (const facts of calls) {
+    factsOf.set(facts.call, facts)
+    if (facts.result) factsOf.set(facts.result, facts)
+  }
+  const shellTargets = new Map<CallFacts, string>()
   const known = (path: string) =>
     table.get('path', path) !== undefined || table.get('directory', path) !== undefined
   for (const entry of entries) {
-    const facts = entry.kind === 'call' || entry.kind === 'result' ? factsOf.get(entry.callId) : undefined
+    const facts = factsOf.get(entry)
     const prose = entry.kind === 'user' || entry.kind === 'assistant'
     const found = itemsIn(entry, facts, table, { root, prose, known })
     for (const item of found) {
@@ -29,8 +33,7 @@ export function addMentions(
     }
     if (!facts) continue
     if (entry.kind === 'call') rememberShellTarget(facts, found, shellTargets)
-    const file =
-      facts.edits.length === 1 ? facts.edits[0] : (facts.target ?? shellTargets.get(facts.call.callId))
+    const file = facts.edits.length === 1 ? facts.edits[0] : (facts.target ?? shellTargets.get(facts))
     const edited = entry.kind === 'call' && facts.edits.length === 1
     if (file !== undefined) assignNames(found, file, edited)
   }
@@ -44,7 +47,7 @@ function itemsIn(
   context: PathContext,
 ): Set<Item> {
   const found = new Set<Item>()
-  const text = entry.kind === 'call' ? inputText(entry.input) : entry.text
+  const text = entry.kind === 'call' ? inputText(entry.input) : entry.text.slice(0, MATCHED_CHARS)
   recognise(text, context, (kind, value, label) => {
     const item = table.item(kind, value)
     if (label !== undefined) item.label = label
@@ -63,11 +66,15 @@ function itemsIn(
   return found
 }
 
-function rememberShellTarget(facts: CallFacts, found: ReadonlySet<Item>, targets: Map<string, string>): void {
+function rememberShellTarget(
+  facts: CallFacts,
+  found: ReadonlySet<Item>,
+  targets: Map<CallFacts, string>,
+): void {
   if (facts.script === undefined) return
   const files = [...found].filter(({ kind }) => kind === 'path' || kind === 'file')
   const [only] = files
-  if (files.length === 1 && only) targets.set(facts.call.callId, only.value)
+  if (files.length === 1 && only) targets.set(facts, only.value)
 }
 
 /** A name belongs to the file of the last edit that held it, else to the last file that was seen with it. */

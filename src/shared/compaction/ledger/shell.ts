@@ -77,7 +77,7 @@ function splitWords(script: string): string[][] {
       while (i + 1 < script.length && script.charAt(i + 1) !== '\n') i++
     } else if (char === '\n' || char === ';' || char === '|' || (char === '&' && !redirects(script, i))) {
       endCommand()
-    } else if (char === ' ' || char === '\t' || char === '\r') {
+    } else if (char === ' ' || char === '\t' || char === '\r' || char === ')') {
       endWord()
     } else {
       word += char

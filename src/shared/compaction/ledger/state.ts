@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { rankItems } from './rank.ts'
-import type { Item, OpenError, Plan, SaidByUser } from './types.ts'
+import type { Item, Known, OpenError } from './types.ts'
 
 export const CARRIED_ITEMS_MAX = 800
 const CARRIED_ERRORS_MAX = 20
@@ -51,31 +51,22 @@ export const ledgerStateSchema = z.object({
 
 export type LedgerState = z.infer<typeof ledgerStateSchema>
 
-export interface StateParts {
-  readonly items: readonly Item[]
-  readonly said: SaidByUser
-  readonly plan: Plan | undefined
-  readonly errors: readonly OpenError[]
-  readonly assistantTexts: readonly string[]
-  readonly earlierSummary: string | undefined
-}
-
 /** The state after a span of `cut` messages: positions become ages, so that the next span can go on from them. */
-export function toState(parts: StateParts, cut: number): LedgerState {
+export function toState(known: Known, cut: number): LedgerState {
   const state = {
     v: 1 as const,
-    items: rankItems(parts.items, cut)
+    items: rankItems(known.items, cut)
       .slice(0, CARRIED_ITEMS_MAX)
       .map((item) => ({ ...item, last: cut - item.last })),
     said: {
-      start: [...parts.said.start],
-      newest: [...parts.said.newest],
-      leftOut: parts.said.leftOut,
+      start: [...known.said.start],
+      newest: [...known.said.newest],
+      leftOut: known.said.leftOut,
     },
-    plan: parts.plan && { ...parts.plan, open: [...parts.plan.open] },
-    errors: parts.errors.slice(-CARRIED_ERRORS_MAX).map((error) => ({ ...error, last: cut - error.last })),
-    assistantTexts: parts.assistantTexts.slice(-CARRIED_TEXTS_MAX),
-    earlierSummary: parts.earlierSummary,
+    plan: known.plan && { ...known.plan, open: [...known.plan.open] },
+    errors: known.errors.slice(-CARRIED_ERRORS_MAX).map((error) => ({ ...error, last: cut - error.last })),
+    assistantTexts: known.assistantTexts.slice(-CARRIED_TEXTS_MAX),
+    earlierSummary: known.earlierSummary,
   }
   return JSON.parse(JSON.stringify(state)) as LedgerState
 }

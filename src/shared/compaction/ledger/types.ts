@@ -91,6 +91,17 @@ export interface OpenError {
   readonly last: number
 }
 
+/** All that is known at the end of a span: what was carried, and what the span added to it. */
+export interface Known {
+  readonly items: readonly Item[]
+  readonly said: SaidByUser
+  readonly plan: Plan | undefined
+  readonly errors: readonly OpenError[]
+  /** Oldest first. */
+  readonly assistantTexts: readonly string[]
+  readonly earlierSummary: string | undefined
+}
+
 /** Token limits of the parts. What the prose does not use goes to the lists, what the lists leave to older assistant texts. */
 export interface LedgerBudget {
   readonly listTokens: number

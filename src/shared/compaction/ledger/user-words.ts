@@ -79,8 +79,7 @@ function mayCost(words: UserWords, tokens: number): boolean {
 }
 
 function shorten(words: UserWords, limitTokens: number, count: CountTokens): UserWords | undefined {
-  if (limitTokens < SMALLEST_CLIP_TOKENS) return undefined
   const clipped = clip(words, limitTokens, (text) => count(quote({ text, note: words.note })))
   if (clipped === words) return words
-  return clipped.text === '' ? undefined : { ...words, ...clipped }
+  return clipped.text === '' || limitTokens < SMALLEST_CLIP_TOKENS ? undefined : { ...words, ...clipped }
 }
