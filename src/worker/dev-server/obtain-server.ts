@@ -13,7 +13,7 @@ export type ObtainServerOptions = FindCliOptions & Omit<DevServerOptions, 'cliPa
  * A Temporal server for the demo, the tests and `durable-compaction dev`: the one that `TEMPORAL_ADDRESS` names (with
  * `TEMPORAL_NAMESPACE`), else a development server of our own, with the CLI that {@link findTemporalCli} finds.
  *
- * @throws TemporalCliNotFound or {@link TemporalServerUnavailable}; a server that was asked for by name is never
+ * @throws {@link TemporalServerUnavailable}; a server that was asked for by name is never
  * silently replaced by another.
  */
 export async function obtainServer(options: ObtainServerOptions = {}): Promise<TemporalServer> {

@@ -30,7 +30,7 @@ export interface DevServerOptions {
   dynamicConfig?: Readonly<Record<string, unknown>>
 }
 
-/** The server could not be started or reached. The message says why and what to do. */
+/** No server could be found, started or reached. The message says why and what to do. */
 export class TemporalServerUnavailable extends Error {
   override readonly name = 'TemporalServerUnavailable'
 }
