@@ -197,6 +197,18 @@ describe('an attempt that crashed', () => {
     assert.equal(sizeOf(sent.at(-1) as ModelRequest) > 4_000, true)
   })
 
+  test('C8 I1 the whole conversation and the span alone are two calls', async () => {
+    let refuses = true
+    const { run, sent } = attempt((request) =>
+      refuses && sizeOf(request) > 6_000 ? overflow() : answerOf(request),
+    )
+    const input = inputFor(conversation(5, 200), {}, conversation(5, 2_000).slice(1))
+    await run(input)
+    refuses = false
+    assert.deepEqual((await run(input))?.summary, [text(answerOf(sent[2] as ModelRequest))])
+    assert.equal(sizeOf(sent[2] as ModelRequest), sizeOf(sent[0] as ModelRequest))
+  })
+
   const answerOf = (request: ModelRequest): string =>
     isMerge(request) ? 'Merged notes.' : `Notes on ${sizeOf(request)}.`
 })
