@@ -92,13 +92,25 @@ test('a step counter that ran backwards does not hold for ever', () => {
 })
 
 test('B12 a pass counts only when it saved its share and brought the context below the limit', () => {
-  const pass = { tokensBefore: 1_000, tokensAfter: 800, limitTokens: 900, minGainRatio: 0.1 }
+  const pass = {
+    tokensBefore: 1_000,
+    tokensAfter: 800,
+    limitTokens: 900,
+    minGainRatio: 0.1,
+    onlyPruned: false,
+  }
   assert.equal(isEffective(pass), true)
   assert.equal(isEffective({ ...pass, limitTokens: 800 }), false, 'still at the limit')
   assert.equal(savedEnough(pass), true, 'but it may be tried again in its step')
   assert.equal(isEffective({ ...pass, tokensAfter: 901, limitTokens: 950 }), false, 'too little')
   assert.equal(isEffective({ ...pass, tokensAfter: 900, limitTokens: 950 }), true)
   assert.equal(isEffective({ ...pass, limitTokens: null }), true)
+  assert.equal(
+    isEffective({ ...pass, tokensAfter: 901, limitTokens: 950, onlyPruned: true }),
+    true,
+    'pruning is free',
+  )
+  assert.equal(isEffective({ ...pass, limitTokens: 800, onlyPruned: true }), false)
   assert.equal(
     savedEnough({ tokensBefore: 100, tokensAfter: 100, minGainRatio: 0 }),
     false,

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { planMicro } from '../../src/shared/compaction/micro.ts'
+import { resolvePolicy } from '../../src/shared/compaction/policy.ts'
 import { planPrune, shadowEvents } from '../../src/shared/compaction/prune.ts'
 import { text } from '../../src/shared/session/content.ts'
 import { countTokens } from '../../src/shared/tokens/counter.ts'
@@ -54,7 +55,10 @@ test('G8 cleared once: the copies are no targets, of micro and of prune', () => 
     builder.replaceByCopy(shadowEvents(copy, 15, { turn: 1, step: 1 })[1])
   assert.deepEqual(planMicro(builder.nodes, { micro }), [])
   const prune = { thresholdChars: 1, headChars: 0, tailChars: 0, preserve: [] }
-  assert.deepEqual(targets(planPrune(builder.nodes, { prune, retainTokens: 0 }, { unseen: true })), [])
+  assert.deepEqual(
+    targets(planPrune(builder.nodes, { ...resolvePolicy({}, null), prune }, { unseen: true })),
+    [],
+  )
 })
 
 test('images and documents are cleared with the text; blocks that we do not know stay', () => {

@@ -83,6 +83,9 @@ test('G8 pruning twice is pruning once', () => {
 })
 
 const policy = {
+  contextWindow: 32_000 as number | null,
+  replyMaxTokens: 8_000,
+  checkpointLimitTokens: 5_000,
   prune: { thresholdChars: 100, headChars: 10, tailChars: 5, preserve: ['read_file'] },
   retainTokens: 0,
 }
@@ -131,6 +134,30 @@ test('B14 a seen unit larger than the tail is pruned (fault D03)', () => {
     .reply('', ['b'])
     .result('b', 'ok')
   assert.deepEqual(targets(planPrune(nodes, { ...policy, retainTokens: 20_000 }, { unseen: false })), [2])
+})
+
+test('a refused request that only preserved results make too long: the newest of them are cut, as the last resort', () => {
+  const builder = surface().user('go').reply('', ['a']).result('a', big, { name: 'read_file', tokens: 9_000 })
+  const { nodes } = builder
+    .reply('', ['b', 'c'])
+    .result('b', big, { name: 'read_file', tokens: 9_000 })
+    .result('c', big, { name: 'read_file', tokens: 9_000 })
+  assert.deepEqual(targets(planPrune(nodes, policy, { unseen: true })), [4, 5])
+  assert.deepEqual(planPrune(nodes, policy, { unseen: false }), [], 'never under pressure')
+  assert.deepEqual(
+    planPrune(nodes, { ...policy, contextWindow: 64_000 }, { unseen: true }),
+    [],
+    'nor when they fit',
+  )
+  assert.deepEqual(
+    targets(planPrune(nodes, { ...policy, contextWindow: 64_000 }, { unseen: true, ratio: 2.5 })),
+    [4, 5],
+  )
+  assert.deepEqual(
+    targets(planPrune(nodes, { ...policy, contextWindow: 64_000 }, { unseen: true, overheadTokens: 30_000 })),
+    [4, 5],
+  )
+  assert.deepEqual(planPrune(nodes, { ...policy, contextWindow: null }, { unseen: true }), [])
 })
 
 test('G7 a copy keeps every field but the content and cites its target; its exact price stands directly before it', () => {

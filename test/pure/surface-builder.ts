@@ -73,6 +73,12 @@ export class SurfaceBuilder {
     return this
   }
 
+  /** The next node gets at least this seq. */
+  skipTo(seq: number): this {
+    this.#seq = Math.max(this.#seq, seq)
+    return this
+  }
+
   #base(
     kind: string,
     content: readonly ContentBlock[],

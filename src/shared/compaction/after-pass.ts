@@ -29,8 +29,10 @@ function breakerAfter(
   if (cause === 'manual' || cause === 'region') return resetBreaker()
   if (cause === 'tool') return breaker
   const changed = outcome.outcome === 'compacted' || outcome.outcome === 'pruned'
+  const onlyPruned = outcome.outcome === 'pruned'
   const effective =
-    changed && isEffective({ tokensBefore, tokensAfter, limitTokens: pressureTokens, minGainRatio })
+    changed &&
+    isEffective({ tokensBefore, tokensAfter, limitTokens: pressureTokens, minGainRatio, onlyPruned })
   // The breaker holds pressure only: a failed recovery from an overflow ends its turn by itself.
   if (cause === 'context-overflow' && !effective) return breaker
   return recordPass(breaker, { effective, nowMs, stepIndex: replies, surfaceTokens })

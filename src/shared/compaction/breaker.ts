@@ -44,14 +44,19 @@ export function recordPass(
   }
 }
 
-/** True when a pass saved enough to count, and brought the context below the limit: otherwise the next step would only repeat it. */
+/**
+ * True when a pass brought the context below the limit and saved enough to count: otherwise the next step would only repeat it. One that
+ * only pruned was free, and is not repeated, so the relief alone counts.
+ */
 export function isEffective(pass: {
   readonly tokensBefore: number
   readonly tokensAfter: number
   readonly limitTokens: number | null
   readonly minGainRatio: number
+  readonly onlyPruned: boolean
 }): boolean {
-  return savedEnough(pass) && (pass.limitTokens === null || pass.tokensAfter < pass.limitTokens)
+  const isRelieved = pass.limitTokens === null || pass.tokensAfter < pass.limitTokens
+  return isRelieved && (pass.onlyPruned || savedEnough(pass))
 }
 
 /** True when a pass saved at least its share of the tokens before it. Only then may the same step try again. */

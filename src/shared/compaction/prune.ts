@@ -2,7 +2,7 @@ import { type ContentBlock, isText } from '../session/content.ts'
 import type { NewEvent, SurfaceNode } from '../session/events.ts'
 import { keys } from '../session/keys.ts'
 import type { ResolvedPolicy } from './policy-schema.ts'
-import { firstUnseen, tailStart } from './tail.ts'
+import { firstUnseen, newestStart, tailStart } from './tail.ts'
 
 export interface PruneSettings {
   /** Code points up to which a result stays whole. */
@@ -59,28 +59,75 @@ export function pruneContent(
   })
 }
 
+export interface PruneOptions {
+  /** For a request that does not fit: results that the model has not seen are cut too. */
+  readonly unseen: boolean
+  /** True tokens per token of our counter. Default 1. */
+  readonly ratio?: number
+  /** Price of system and tools. Default 0. */
+  readonly overheadTokens?: number
+}
+
+type PrunePolicy = Pick<
+  ResolvedPolicy,
+  'prune' | 'retainTokens' | 'contextWindow' | 'replyMaxTokens' | 'checkpointLimitTokens'
+>
+
 /**
- * Shorter copies of the results that are too long. Only of what the model has seen and that is older than the tail that pressure keeps
- * (with `unseen`, for a request that the provider refused: of everything); never of preserved tools, nor of a copy.
- *
- * @param options.ratio true tokens per token of our counter, for the size of the tail; default 1
+ * Shorter copies of the results that are too long. Only of what the model has seen and that is older than the tail that pressure keeps (with
+ * `unseen`: of everything); never of a copy, nor of preserved tools, unless the request could not be sent otherwise: with `unseen`, when
+ * what any compaction keeps would not fit the window beside a checkpoint, its preserved results are cut as well.
  */
 export function planPrune(
   nodes: readonly SurfaceNode[],
-  policy: Pick<ResolvedPolicy, 'prune' | 'retainTokens'>,
-  options: { readonly unseen: boolean; readonly ratio?: number },
+  policy: PrunePolicy,
+  options: PruneOptions,
 ): ShadowCopy[] {
   const settings = policy.prune
   if (settings === null) return []
-  const end = options.unseen
-    ? nodes.length
-    : Math.min(firstUnseen(nodes), tailStart(nodes, policy.retainTokens / (options.ratio ?? 1)))
-  return nodes.slice(0, end).flatMap((target) => {
-    if (target.type !== 'tool/result' || isShadowCopy(target) || settings.preserve.includes(target.data.name))
+  if (!options.unseen) {
+    const tail = tailStart(nodes, policy.retainTokens / (options.ratio ?? 1))
+    return cutResults(nodes.slice(0, Math.min(firstUnseen(nodes), tail)), settings, settings.preserve)
+  }
+  const copies = cutResults(nodes, settings, settings.preserve)
+  const kept = newestStart(nodes)
+  if (fits(nodes.slice(kept), copies, policy, options)) return copies
+  return [
+    ...cutResults(nodes.slice(0, kept), settings, settings.preserve),
+    ...cutResults(nodes.slice(kept), settings, []),
+  ]
+}
+
+function cutResults(
+  nodes: readonly SurfaceNode[],
+  settings: PruneSettings,
+  preserve: readonly string[],
+): ShadowCopy[] {
+  return nodes.flatMap((target) => {
+    if (target.type !== 'tool/result' || isShadowCopy(target) || preserve.includes(target.data.name))
       return []
     const content = pruneContent(target.data.content, settings, wholeSeq(target))
     return content === null ? [] : [shadowCopy(target, content)]
   })
+}
+
+/** The provider has just refused an estimate: allow for its error. */
+const REFUSED_ERROR = 1.1
+
+/** Whether these nodes, shortened by the copies, fit the window with a checkpoint before them and a reply behind. */
+function fits(
+  kept: readonly SurfaceNode[],
+  copies: readonly ShadowCopy[],
+  policy: PrunePolicy,
+  { ratio = 1, overheadTokens = 0 }: PruneOptions,
+): boolean {
+  if (policy.contextWindow === null) return true
+  const share = new Map(
+    copies.map(({ target, charsBefore, charsAfter }) => [target.seq, charsAfter / charsBefore]),
+  )
+  const tokens = kept.reduce((sum, node) => sum + node.tokens * (share.get(node.seq) ?? 1), overheadTokens)
+  const request = ratio * REFUSED_ERROR * (tokens + policy.checkpointLimitTokens)
+  return request + policy.replyMaxTokens <= policy.contextWindow
 }
 
 export function shadowCopy(target: ShadowCopy['target'], content: readonly ContentBlock[]): ShadowCopy {

@@ -2,9 +2,9 @@ import { isCompactCheckpointSource } from '../checkpoint-source.ts'
 import { SessionError } from '../errors.ts'
 import type { Span } from '../protocol.ts'
 import type { CompactionCause, SurfaceNode } from '../session/events.ts'
-import { splitCallAt, unitsOf } from '../session/tool-pairing.ts'
+import { splitCallAt } from '../session/tool-pairing.ts'
 import type { ResolvedPolicy } from './policy-schema.ts'
-import { firstUnseen, tailStart } from './tail.ts'
+import { firstUnseen, newestStart, tailStart } from './tail.ts'
 
 export interface SpanInput {
   readonly nodes: readonly SurfaceNode[]
@@ -65,11 +65,8 @@ export function selectSpan(input: SpanInput): SelectedSpan {
 }
 
 function spanEnd({ nodes, cause, policy, ratio, overheadTokens = 0 }: SpanInput): number {
-  const units = unitsOf(nodes)
-  const newest = units.at(-1)
-  if (newest === undefined) return 0
-  if (cause === 'pressure') return tailStart(nodes, tailTokens(policy, ratio, overheadTokens), units)
-  return Math.min(newest.from, tailStart(nodes, 0, units))
+  if (cause !== 'pressure') return newestStart(nodes)
+  return tailStart(nodes, tailTokens(policy, ratio, overheadTokens))
 }
 
 /** Share of the pressure limit that a compaction leaves free, so that the next one is not due in the next step. */

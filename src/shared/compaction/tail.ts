@@ -40,3 +40,8 @@ export function tailStart(
   }
   return start
 }
+
+/** Index where what every compaction keeps begins: the newest unit, and whatever the model has not seen. */
+export function newestStart(nodes: readonly SurfaceNode[], units: readonly Unit[] = unitsOf(nodes)): number {
+  return Math.min(units.at(-1)?.from ?? 0, tailStart(nodes, 0, units))
+}

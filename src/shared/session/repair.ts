@@ -9,7 +9,7 @@ export const INTERRUPTED_RESULT = {
       'Interrupted: this call ended without a recorded result, so its outcome is not known. It may have taken effect. Check before you run it again.',
     ),
   ],
-  tokens: 30,
+  tokens: 34,
 } as const
 
 /** A call without a result, in its step. */
