@@ -190,7 +190,7 @@ export const surfaceOpSchema = z.union([
 ])
 export type SurfaceOp = z.infer<typeof surfaceOpSchema>
 
-interface NewEventOf<T extends EventType> {
+export interface NewEventOf<T extends EventType> {
   /** Unique in the session, derived from what the event is (`keys.ts`). */
   readonly key: string
   readonly type: T
