@@ -1,3 +1,4 @@
+import { cancellationSignal } from '@temporalio/activity'
 import type { z } from 'zod'
 import { planMicro } from '../shared/compaction/micro.ts'
 import { shadowEvents } from '../shared/compaction/prune.ts'
@@ -10,7 +11,6 @@ import type { NewEvent } from '../shared/session/events.ts'
 import { keys } from '../shared/session/keys.ts'
 import { priceContent } from '../shared/tokens/price.ts'
 import type { ActivityDeps } from './deps.ts'
-import { whileBeating } from './heartbeat.ts'
 import { landReply, recordedReply } from './land-reply.ts'
 import { liveText } from './live-text.ts'
 import { asOwner, callingRun } from './owner.ts'
@@ -155,7 +155,7 @@ async function generate(
     )
   const live = liveText(deps, request.sessionId, key)
   try {
-    return await whileBeating((signal) => client.generate(request, { signal, onDelta: live.add }))
+    return await client.generate(request, { signal: cancellationSignal(), onDelta: live.add })
   } catch (error) {
     if (error instanceof ContextOverflowError) {
       throw new SessionError('ContextOverflow', error.message, { generation: surface.generation })

@@ -4,12 +4,12 @@ import { Context } from '@temporalio/activity'
 const BEAT_MS = 500
 
 /** Beats while `work` runs, so that a dead worker is noticed within the heartbeat time-out and a cancel arrives within a second. */
-export async function whileBeating<T>(work: (signal: AbortSignal) => Promise<T>): Promise<T> {
+export async function whileBeating<T>(work: () => Promise<T>): Promise<T> {
   const context = Context.current()
   context.heartbeat()
   const timer = setInterval(() => context.heartbeat(), BEAT_MS)
   try {
-    return await work(context.cancellationSignal)
+    return await work()
   } catch (error) {
     // An aborted call throws its own error; the caller must see Temporal's cancel.
     if (context.cancellationSignal.aborted) throw await cancelReason(context)

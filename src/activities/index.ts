@@ -6,6 +6,7 @@ import { commitCompaction } from './commit-compaction.ts'
 import type { ActivityDeps } from './deps.ts'
 import { closeSession, endTurn } from './end-turn.ts'
 import { toFailure } from './failures.ts'
+import { whileBeating } from './heartbeat.ts'
 import { prepareCompaction } from './prepare-compaction.ts'
 import { runTool } from './run-tool.ts'
 import { openSession } from './session-open.ts'
@@ -38,7 +39,7 @@ function activity<I, O>(
 ): (input: I) => Promise<O> {
   return async (input) => {
     try {
-      return await run(deps, input)
+      return await whileBeating(() => run(deps, input))
     } catch (error) {
       throw toFailure(error)
     }

@@ -1,3 +1,4 @@
+import { cancellationSignal } from '@temporalio/activity'
 import type { z } from 'zod'
 import { SessionError } from '../shared/errors.ts'
 import type { Actor } from '../shared/ports/store.ts'
@@ -7,7 +8,6 @@ import { isToolUse, type ToolUseBlock } from '../shared/session/content.ts'
 import { keys } from '../shared/session/keys.ts'
 import type { ActivityDeps } from './deps.ts'
 import { type ExecutedCall, errorResult, executeTool } from './execute-tool.ts'
-import { whileBeating } from './heartbeat.ts'
 import { landResult } from './land-result.ts'
 import { callingRun } from './owner.ts'
 import { currentReading } from './session-view.ts'
@@ -63,9 +63,11 @@ async function execute(
       'Outcome unknown: this call was interrupted after it had begun, and was not repeated. Check what it did before you call it again.',
     )
   }
-  return whileBeating((signal) =>
-    executeTool(tool, call, { sessionId: input.sessionId, callId: call.id, signal }),
-  )
+  return executeTool(tool, call, {
+    sessionId: input.sessionId,
+    callId: call.id,
+    signal: cancellationSignal(),
+  })
 }
 
 const toolNames = (tools: readonly Tool[]) => tools.map((tool) => tool.name).join(', ') || 'none'

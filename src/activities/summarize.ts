@@ -1,3 +1,4 @@
+import { cancellationSignal } from '@temporalio/activity'
 import type { z } from 'zod'
 import { planCheckpoint } from '../shared/compaction/checkpoint.ts'
 import { deterministicSummarizer } from '../shared/compaction/deterministic-summarizer.ts'
@@ -14,7 +15,6 @@ import { countTokens } from '../shared/tokens/counter.ts'
 import { priceContent } from '../shared/tokens/price.ts'
 import { checkpointSource } from './checkpoint-source.ts'
 import type { ActivityDeps } from './deps.ts'
-import { whileBeating } from './heartbeat.ts'
 import { asOwner } from './owner.ts'
 import { paidCalls } from './paid-calls.ts'
 import { loadMeter, loadSession } from './session-view.ts'
@@ -56,21 +56,20 @@ async function run(
   work: SummarizeInput,
 ): Promise<SummarizeResult> {
   const { sessionId, compactionId, turn, parent } = input
-  return whileBeating(async (signal) => {
-    const paid = paidCalls({ deps, sessionId, compactionId, turn, actor: parent, signal })
-    const stored = await attempted(summarizerOf(deps, session), work, { signal, paid })
-    if (
-      stored.summary === null &&
-      stored.fallbackReason !== undefined &&
-      !mayFallBack(session, input, stored.fallbackReason)
-    ) {
-      return failed(paid.spent(), 'summary', `No acceptable summary: ${stored.fallbackReason}.`)
-    }
-    await asOwner(deps, sessionId, parent, (actor) =>
-      deps.store.recordSummary({ sessionId, actor, compactionId, summary: stored }),
-    )
-    return { kind: 'summarized', paid: paid.spent(), deterministic: stored.summary === null }
-  })
+  const signal = cancellationSignal()
+  const paid = paidCalls({ deps, sessionId, compactionId, turn, actor: parent, signal })
+  const stored = await attempted(summarizerOf(deps, session), work, { signal, paid })
+  if (
+    stored.summary === null &&
+    stored.fallbackReason !== undefined &&
+    !mayFallBack(session, input, stored.fallbackReason)
+  ) {
+    return failed(paid.spent(), 'summary', `No acceptable summary: ${stored.fallbackReason}.`)
+  }
+  await asOwner(deps, sessionId, parent, (actor) =>
+    deps.store.recordSummary({ sessionId, actor, compactionId, summary: stored }),
+  )
+  return { kind: 'summarized', paid: paid.spent(), deterministic: stored.summary === null }
 }
 
 async function attempted(
@@ -143,7 +142,12 @@ function summaryHeader(session: SessionRow): SessionRow['header'] {
     }
   const isOwn = summarizer.provider === session.header.provider && summarizer.model === session.header.model
   // Settings of one model may be invalid for another, and without a shared cache nothing is gained by keeping them.
-  return { ...session.header, provider: summarizer.provider, model: summarizer.model, sampling: isOwn ? session.header.sampling : {} }
+  return {
+    ...session.header,
+    provider: summarizer.provider,
+    model: summarizer.model,
+    sampling: isOwn ? session.header.sampling : {},
+  }
 }
 
 function splitAt(span: readonly SurfaceNode[], ends: readonly number[]): SurfaceNode[][] {
