@@ -30,8 +30,7 @@ describe('checkpoint', () => {
     const parts = [
       '[Checkpoint written by code. It replaces 8 earlier messages (about ',
       '## Pinned (verbatim)\nthe user [#2]\n```\nKeep the public API.\n```',
-      '## The user said (verbatim)',
-      'Add retry to src/upload/uploader.ts. [pinned] No new dependencies.',
+      '## The user said (verbatim)\n[#2]\n> Add retry to src/upload/uploader.ts. [pinned] No new dependencies.',
       '## Failed and not yet repeated with success\n- pnpm test test/upload.test.ts → AssertionError',
       '## Summary\nWe retry because',
       'src/upload/: uploader.ts',

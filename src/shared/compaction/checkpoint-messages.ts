@@ -1,4 +1,4 @@
-import { isText } from '../session/content.ts'
+import { isText, type ToolResultBlock } from '../session/content.ts'
 import type { SurfaceNode } from '../session/events.ts'
 import type { Pin } from './checkpoint-state.ts'
 import type { LedgerMessage } from './ledger/types.ts'
@@ -11,28 +11,20 @@ export function ledgerMessages(nodes: readonly SurfaceNode[], pins: readonly Pin
 }
 
 function ledgerMessage(node: SurfaceNode, kept: ReadonlySet<string>): LedgerMessage {
+  const { seq } = node
   switch (node.type) {
     case 'assistant/message':
-      return { role: 'assistant', blocks: node.data.content }
+      return { role: 'assistant', blocks: node.data.content, seq }
     case 'user/message': {
       const blocks = node.data.content.map((block) =>
         isText(block) ? { ...block, text: withoutKept(block.text, kept) } : block,
       )
-      return { role: 'user', blocks, source: node.data.source }
+      return { role: 'user', blocks, source: node.data.source, seq }
     }
     case 'tool/result': {
       const { callId, content, isError } = node.data
-      return {
-        role: 'user',
-        blocks: [
-          {
-            type: 'tool_result',
-            tool_use_id: callId,
-            content,
-            is_error: isError,
-          } as LedgerMessage['blocks'][number],
-        ],
-      }
+      const result: ToolResultBlock = { type: 'tool_result', tool_use_id: callId, content, is_error: isError }
+      return { role: 'user', blocks: [result], seq }
     }
   }
 }

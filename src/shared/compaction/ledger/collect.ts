@@ -24,7 +24,10 @@ export function collect(
   addEffects(table, calls)
   return {
     items: table.all(),
-    said: addWords(previous?.said ?? { start: [], newest: [], leftOut: 0 }, entries.flatMap(wordsIn)),
+    said: addWords(
+      previous?.said ?? { start: [], newest: [], leftOut: 0 },
+      entries.flatMap((entry) => wordsIn(entry, span)),
+    ),
     plan: readPlan(entries, previous?.plan),
     errors: trackErrors(calls, carried.errors),
     assistantTexts: [...(previous?.assistantTexts ?? []), ...entries.flatMap(assistantText)],
@@ -32,8 +35,8 @@ export function collect(
   }
 }
 
-const wordsIn = (entry: Entry): UserWords[] =>
-  entry.kind === 'user' ? [{ text: entry.text, note: entry.note }] : []
+const wordsIn = (entry: Entry, span: readonly LedgerMessage[]): UserWords[] =>
+  entry.kind === 'user' ? [{ text: entry.text, note: entry.note, seq: span[entry.message]?.seq }] : []
 
 const assistantText = (entry: Entry): string[] => (entry.kind === 'assistant' ? [entry.text] : [])
 

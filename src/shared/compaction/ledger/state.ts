@@ -24,6 +24,7 @@ const wordsSchema = z.object({
   text: z.string(),
   cut: z.object({ at: z.number(), tokens: z.number() }).optional(),
   note: z.enum(['answer', 'rejection']).optional(),
+  seq: z.number().optional(),
 })
 
 /** What a checkpoint carries to the next one, in `compact/summary.ledger`: plain JSON, at most 800 items. */

@@ -20,6 +20,8 @@ export interface LedgerMessage {
    * value is an earlier checkpoint. Ignored for the assistant.
    */
   readonly source?: string
+  /** The event that it comes from; the user's words cite it. */
+  readonly seq?: number | undefined
 }
 
 /**
@@ -67,6 +69,8 @@ export interface UserWords {
   readonly cut?: { readonly at: number; readonly tokens: number } | undefined
   /** They stood in a tool result: the answer to a question, or the reason why a call was rejected. */
   readonly note?: 'answer' | 'rejection' | undefined
+  /** The event that they come from. */
+  readonly seq?: number | undefined
 }
 
 /** The user's words, oldest first: those of the start, a gap of `leftOut` messages, the newest ones. No gap: all are in `start`. */

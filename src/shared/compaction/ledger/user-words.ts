@@ -28,12 +28,16 @@ export function addWords(said: SaidByUser, words: readonly UserWords[]): SaidByU
 }
 
 /**
- * The user's words, verbatim: the first messages within `startTokens`, then from the newest backwards. One message takes
- * at most half of the budget; a longer one keeps its head and its tail.
+ * The user's words, verbatim: all of them when they fit, else the first messages within `startTokens`, then from the newest
+ * backwards. One message then takes at most half of the budget; a longer one keeps its head and its tail.
  */
 export function selectUserWords(input: UserWordsInput): SelectedWords {
   const { said, budgetTokens, startTokens, count } = input
   const words = [...said.start, ...said.newest]
+  if (mayCost(words, budgetTokens)) {
+    const whole = render(said, count)
+    if (whole.tokens <= budgetTokens) return whole
+  }
   const most = Math.floor(budgetTokens / 2)
   let room = budgetTokens - FRAME_TOKENS
   let startRoom = Math.min(room, startTokens)
@@ -42,7 +46,7 @@ export function selectUserWords(input: UserWordsInput): SelectedWords {
   const start: UserWords[] = []
   for (const word of said.start) {
     const shown = start.length === 0 ? shorten(word, Math.min(most, startRoom - 1), count) : word
-    const tokens = shown && mayCost(shown, startRoom) ? cost(shown) : Number.POSITIVE_INFINITY
+    const tokens = shown && mayCost([shown], startRoom) ? cost(shown) : Number.POSITIVE_INFINITY
     if (!shown || tokens > startRoom) break
     start.push(shown)
     startRoom -= tokens
@@ -69,17 +73,18 @@ function render(said: SaidByUser, count: CountTokens): SelectedWords {
 
 /** Marks in front of each line keep the user's own headings from looking like those of the checkpoint. */
 function quote(words: UserWords): string {
+  const cited = words.seq === undefined ? '' : `[#${words.seq}]\n`
   const note = words.note ? `(${words.note}) ` : ''
-  return `> ${note}${withCutMark(words)}`.replaceAll('\n', '\n> ')
+  return `${cited}${`> ${note}${withCutMark(words)}`.replaceAll('\n', '\n> ')}`
 }
 
-/** No text of this length can be worth so few tokens: saves counting a very long message only to leave it out. */
-function mayCost(words: UserWords, tokens: number): boolean {
-  return words.text.length <= tokens * 100
+/** No text of this length can be worth so few tokens: saves counting very long messages only to leave them out. */
+function mayCost(words: readonly UserWords[], tokens: number): boolean {
+  return words.reduce((chars, { text }) => chars + text.length, 0) <= tokens * 100
 }
 
 function shorten(words: UserWords, limitTokens: number, count: CountTokens): UserWords | undefined {
-  const clipped = clip(words, limitTokens, (text) => count(quote({ text, note: words.note })))
+  const clipped = clip(words, limitTokens, (text) => count(quote({ text, note: words.note, seq: words.seq })))
   if (clipped === words) return words
   return clipped.text === '' || limitTokens < SMALLEST_CLIP_TOKENS ? undefined : { ...words, ...clipped }
 }
