@@ -240,6 +240,7 @@ describe('checkpoint of a checkpoint', () => {
     assert.equal(merged.ledger.covers.messages, 12)
     const item = merged.ledger.items.find(({ value }) => value === 'alpha_one')
     assert.deepEqual([item?.n, item?.last], [3, 7])
+    assert.equal(merged.ledger.items.find(({ value }) => value === 'beta_two')?.last, 5)
   })
 
   test('I03 I02 the words keep their order', () => {
