@@ -15,7 +15,7 @@ export interface TestKind {
 }
 
 export const TEST_KINDS: readonly TestKind[] = [
-  { name: 'toolchain', needs: 'nothing', minimum: 79 },
+  { name: 'toolchain', needs: 'nothing', minimum: 93 },
   { name: 'pure', needs: 'nothing', minimum: 1 },
   { name: 'property', needs: 'nothing', minimum: 1 },
   { name: 'formats', needs: 'nothing', minimum: 1 },
@@ -23,9 +23,9 @@ export const TEST_KINDS: readonly TestKind[] = [
   { name: 'activities', needs: 'nothing', minimum: 1 },
   { name: 'replay', needs: 'bundle', minimum: 1 },
   { name: 'workflow', needs: 'server', minimum: 1 },
-  { name: 'cli', needs: 'server', minimum: 1 },
+  { name: 'cli', needs: 'server', minimum: 23 },
   { name: 'process', needs: 'server', minimum: 1 },
-  { name: 'package', needs: 'nothing', minimum: 1, onlyWhenNamed: true },
+  { name: 'package', needs: 'nothing', minimum: 17, onlyWhenNamed: true },
 ]
 
 export interface TestPlan {

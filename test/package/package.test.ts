@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
-import { execFileSync } from 'node:child_process'
+import { spawnSync } from 'node:child_process'
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
-import { after, before, test } from 'node:test'
+import { after, test } from 'node:test'
 
 // Packs the package, installs it in an empty folder as a user would, and uses every entry point there.
 const repository = resolve(import.meta.dirname, '../..')
@@ -16,16 +16,8 @@ const manifest = JSON.parse(readFileSync(join(repository, 'package.json'), 'utf8
 }
 const entryPoints = Object.keys(manifest.exports).filter((name) => name !== './package.json')
 const specifier = (entryPoint: string) => entryPoint.replace('.', 'durable-compaction')
-let packed: { filename: string; size: number; files: { path: string }[] }
-
-before(() => {
-  ;[packed = assert.fail()] = JSON.parse(
-    run(repository, 'npm', 'pack', '--json', '--silent', '--pack-destination', folder),
-  )
-  mkdirSync(app)
-  writeFileSync(join(app, 'package.json'), '{ "name": "app", "private": true, "type": "module" }')
-  run(app, 'npm', 'install', '--no-audit', '--no-fund', join(folder, packed.filename))
-})
+const loaded = new Map<string, { names: string[]; packages: string[] }>()
+const packed = packAndInstall()
 after(() => rmSync(folder, { recursive: true, force: true }))
 
 test('package: holds what it needs and nothing of the repository besides', () => {
@@ -76,10 +68,10 @@ test('package: …/checkpoint imports nothing at all', () => {
 
 test('package: only …/worker loads the worker and its native part', () => {
   for (const entryPoint of entryPoints) {
-    const loaded = loadInApp(entryPoint).packages.filter((name) =>
+    const native = loadInApp(entryPoint).packages.filter((name) =>
       /^@temporalio\/(worker|core-bridge)$/.test(name),
     )
-    assert.equal(loaded.length > 0, entryPoint === './worker', `${entryPoint} loads ${loaded}`)
+    assert.equal(native.length > 0, entryPoint === './worker', `${entryPoint} loads ${native}`)
   }
 })
 
@@ -120,8 +112,10 @@ test('package: the command runs', () => {
   assert.match(run(app, command, '--help'), /Usage: durable-compaction/)
 })
 
-/** Imports an entry point in a process of its own: the names that it exports, the packages and Node modules that it loads. */
+/** Imports an entry point once, in a process of its own: the names that it exports, the packages and Node modules that it loads. */
 function loadInApp(entryPoint: string): { names: string[]; packages: string[] } {
+  const known = loaded.get(entryPoint)
+  if (known !== undefined) return known
   // Packages of the module system of before are in `require.cache`; the others are told by a resolve hook.
   const source = `import { createRequire, register } from 'node:module'
     const seen = new Set()
@@ -139,10 +133,25 @@ function loadInApp(entryPoint: string): { names: string[]; packages: string[] } 
     const others = [...new Set(packages)].filter((name) => name && name !== 'durable-compaction')
     console.log(JSON.stringify({ names, packages: others.sort() }))
     process.exit(0)`
-  return JSON.parse(run(app, process.execPath, '--input-type=module', '--eval', source))
+  const result = JSON.parse(run(app, process.execPath, '--input-type=module', '--eval', source))
+  loaded.set(entryPoint, result)
+  return result
 }
 
+function packAndInstall(): { filename: string; size: number; files: { path: string }[] } {
+  const listing = run(repository, 'npm', 'pack', '--json', '--silent', '--pack-destination', folder)
+  const [result] = JSON.parse(listing)
+  mkdirSync(app)
+  writeFileSync(join(app, 'package.json'), '{ "name": "app", "private": true, "type": "module" }')
+  run(app, 'npm', 'install', '--no-audit', '--no-fund', join(folder, result.filename))
+  return result
+}
+
+/** @throws an error with the last lines that the command printed */
 function run(cwd: string, command: string, ...args: string[]): string {
   const { NODE_OPTIONS: _, ...env } = process.env
-  return execFileSync(command, args, { cwd, env, encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'] })
+  const { status, stdout, stderr } = spawnSync(command, args, { cwd, env, encoding: 'utf8' })
+  if (status === 0) return stdout
+  const last = `${stdout}${stderr}`.trim().split('\n').slice(-30).join('\n')
+  throw new Error(`${command} ${args.join(' ')} ended with ${status}:\n${last}`)
 }
