@@ -1,6 +1,6 @@
 import type { ContentBlock } from './content.ts'
 import type { SurfaceNode } from './events.ts'
-import { isCallBlock, isOurs, isResultBlock, type ToolPairing } from './tool-pairs.ts'
+import { isCallBlock, isOurs, isResultBlock, type ToolAnswer, type ToolPairing } from './tool-pairs.ts'
 import { isBlank } from './wire-calls.ts'
 
 /**
@@ -34,19 +34,18 @@ export function standingProviderBlocks(
 export const isProviderBlock = (block: ContentBlock): boolean =>
   isResultBlock(block) || (isCallBlock(block) && block.type !== 'tool_use')
 
-/** For each node the number of times that the user has said something before it; the last entry is for the end. */
-function stretches(nodes: readonly SurfaceNode[], { orphans }: ToolPairing): number[] {
-  const strayAt = new Set(orphans.map(({ at }) => at))
+/** For each node the number of times that the user says something in the request before it; the last entry is for the end. */
+function stretches(nodes: readonly SurfaceNode[], { answers, orphans }: ToolPairing): number[] {
+  const spoken = new Set(orphans.map(({ at }) => at))
+  for (const [call, answer] of answers) if (standsBeside(answer)) spoken.add(call.at)
   const numbers = [0]
   for (const [at, node] of nodes.entries()) {
-    const speaks = node.type === 'user/message' || strayAt.has(at) || standsBeside(node)
+    const speaks = node.type === 'user/message' || spoken.has(at)
     numbers.push((numbers[at] ?? 0) + (speaks ? 1 : 0))
   }
   return numbers
 }
 
 /** An error with more than text, of which the rest stands beside the result. */
-const standsBeside = (node: SurfaceNode): boolean =>
-  node.type === 'tool/result' &&
-  node.data.isError &&
-  node.data.content.some((block) => block.type !== 'text' && !isBlank(block))
+const standsBeside = ({ isError, content }: ToolAnswer): boolean =>
+  isError && content.some((block) => block.type !== 'text' && !isBlank(block))
