@@ -19,8 +19,13 @@ export interface Sql {
 const BUSY_TIMEOUT_MS = 50
 /** Waits outside, in which the thread is free. */
 const RETRY_MS = { first: 5, most: 100 }
-/** After this long a lock is a failure; the store's activities have 30 s. */
-const GIVE_UP_MS = 15_000
+
+export interface ConnectionOptions {
+  /** Largest size of the file. Default: none. */
+  readonly fileBytes?: number
+  /** After this long a lock is a failure. Default 15,000: the store's activities have 30 s. */
+  readonly giveUpMs?: number
+}
 
 /**
  * One connection to one file. Transactions are synchronous, so they never interleave within the process; between processes
@@ -28,12 +33,14 @@ const GIVE_UP_MS = 15_000
  */
 export class Connection {
   readonly path: string
+  readonly #options: ConnectionOptions
   #database: Database.Database | undefined
   readonly #statements = new Map<string, Database.Statement>()
   #closed = false
 
-  constructor(path: string) {
+  constructor(path: string, options: ConnectionOptions = {}) {
     this.path = path
+    this.#options = options
   }
 
   /** Runs `body` in one immediate transaction: all of it is durable when the promise resolves, or none. `body` may run again. */
@@ -52,7 +59,7 @@ export class Connection {
   }
 
   async #retried<T>(begin: string, body: (sql: Sql) => T): Promise<T> {
-    const deadline = performance.now() + GIVE_UP_MS
+    const deadline = performance.now() + (this.#options.giveUpMs ?? 15_000)
     for (let waitMs = RETRY_MS.first; ; waitMs = Math.min(2 * waitMs, RETRY_MS.most)) {
       try {
         return this.#transaction(begin, body)
@@ -92,12 +99,20 @@ export class Connection {
     this.#database = database
     try {
       for (const setting of ['journal_mode = WAL', 'synchronous = FULL']) database.pragma(setting)
+      this.#limitSize(database)
       migrate(database, this.path)
     } catch (error) {
       this.#release()
       throw error
     }
     return database
+  }
+
+  #limitSize(database: Database.Database): void {
+    const { fileBytes } = this.#options
+    if (fileBytes === undefined) return
+    const { page_size } = database.prepare('PRAGMA page_size').get([]) as { page_size: number }
+    database.pragma(`max_page_count = ${Math.max(1, Math.floor(fileBytes / page_size))}`)
   }
 
   /** Statements keep the file open until they are collected, so the log is emptied into the file here. */

@@ -35,6 +35,8 @@ export interface SqliteStoreOptions {
   readonly limits?: {
     /** Prompts, and compaction requests, that may wait in one session. Default 100. */
     readonly waitingPrompts?: number
+    /** Largest size of the file; a write beyond it is `StoreUnavailable` and leaves nothing. Default: what the disk holds. */
+    readonly fileBytes?: number
   }
 }
 
@@ -43,7 +45,10 @@ export interface SqliteStoreOptions {
  * migrates it; every failure to do so is a `StoreUnavailable` of that call, and the next call tries again.
  */
 export function sqliteStore({ path, now = Date.now, codec, limits }: SqliteStoreOptions): SessionStore {
-  const connection = new Connection(path)
+  const connection = new Connection(
+    path,
+    limits?.fileBytes === undefined ? {} : { fileBytes: limits.fileBytes },
+  )
   const context: StoreContext = {
     connection,
     codec: codec ?? null,

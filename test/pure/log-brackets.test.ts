@@ -46,6 +46,8 @@ describe('brackets', () => {
   it('have one owner', () => {
     refuses(inTurn(), /its owner is turn none, the open turn 1/, compactStart('m', null))
     refuses(opened(), /its turn is 1|its owner is turn 1/, compactStart('m', 1))
+    refuses(inTurn(), /its owner is turn none/, { ...compactStart('m', null), turn: 1 })
+    refuses(inTurn(), /its owner is turn 1/, { ...compactStart('m', 1), turn: null })
     refuses(inTurn(), /its owner is turn none, the start's 1/, compactStart('m', 1), {
       ...compactEnd('m', 1, true),
       data: { ...compactEnd('m', null, true).data },
@@ -68,6 +70,10 @@ describe('brackets', () => {
       compactSummary('m', [2, 4], 13),
     )
     refuses(withMessages(), /not on the surface/, start, compactSummary('m', [], 0))
+    for (const shadowedSeqs of [[2], [2, 9], [2, 3, 4]]) {
+      const data = { ...summary.data, shadowedSeqs }
+      refuses(withMessages(), /are not the nodes from 2 to 3/, start, { ...summary, data })
+    }
   })
   it('take a checkpoint after the summary, once', () => {
     refuses(withMessages(), /no compaction is open/, checkpoint('m', [2, 3]))
@@ -85,9 +91,18 @@ describe('brackets', () => {
       summary,
       checkpoint('m', [2], [4, 5]),
     )
+    refuses(
+      withMessages(),
+      /not the one that event 5 summarizes/,
+      start,
+      summary,
+      checkpoint('m', [3], [4, 5]),
+    )
+    // A node in the middle has changed: the ends are the same, the span is not.
     const [price, copy] = shadowCopy(result, 6)
-    const open = [compactStart('m', 1), compactSummary('m', [3, 5, 6], 5 + 4 + 10, 1), price, copy]
-    refuses(inTurn(), /not the one that event 8 summarizes/, ...open, checkpoint('m', [3, 5, 10], [7, 8], 1))
+    const more = append(inTurn(), userMessage('z', 'more'))
+    const open = [compactStart('m', 1), compactSummary('m', [3, 5, 6, 7], 5 + 4 + 10 + 4, 1), price, copy]
+    refuses(more, /not the one that event 9 summarizes/, ...open, checkpoint('m', [3, 7], [8, 9, 5, 11], 1))
   })
   it('cite start, summary and every node', () => {
     refuses(withMessages(), /does not cite event 4/, start, summary, checkpoint('m', [2, 3], [5]))

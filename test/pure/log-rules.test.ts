@@ -51,6 +51,10 @@ describe('turns and steps', () => {
     refuses(inTurn(), /next step is 2/, stepEnd(1, 1), { ...stepStart(1, 1), key: 'again' })
     refuses(inTurn(), /open step 1|open step is 1/, stepEnd(1, 2))
     refuses(inTurn(), /open step is 1/, { ...stepEnd(1, 2), step: null })
+    refuses(inTurn(), /open step is 1/, { ...stepEnd(1, 1), data: { turn: 2, step: 1 } })
+    refuses(inTurn(), /open turn is 1/, stepEnd(1, 1), { ...stepStart(1, 2), data: { turn: 2, step: 2 } })
+    refuses(inTurn(), /open turn is 1/, stepEnd(1, 1), { ...stepStart(1, 2), turn: null, step: null })
+    refuses(inTurn(), /next step is 2/, stepEnd(1, 1), { ...stepStart(1, 2), step: null })
     refuses(opened(), /its turn is 1/, stepStart(1, 1))
   })
   it('bound what belongs to them', () => {
@@ -73,6 +77,10 @@ describe('turns and steps', () => {
   it('the events of a turn say its number', () => {
     refuses(opened(), /next turn is 1/, { ...turnStart(1), turn: null })
     refuses(inTurn(), /open turn is 1/, stepEnd(1, 1), { ...turnEnd(1), turn: null })
+    refuses(inTurn(), /open turn is 1/, stepEnd(1, 1), {
+      ...turnEnd(1),
+      data: { turn: 2, reason: 'completed' },
+    })
   })
 })
 
