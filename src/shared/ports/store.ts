@@ -17,8 +17,9 @@ import type { Summary } from './summarizer.ts'
  * acts; when that run does not own the session they throw `SessionError('NotOwner', …, {owner, fence})` and write
  * nothing. Checks come in this order: owner, key (known: the recorded events come back), turn, plan.
  *
- * Errors of every method: `SessionNotFound`, `StoreUnavailable`; of writes also `NotOwner`. A store is used by
- * several processes at once.
+ * Errors of every method: `SessionNotFound` (also for a session whose bodies were erased), `StoreUnavailable`; of writes also `NotOwner`
+ * and `InvalidInput` (an event, id or number of no known shape). A store is used by several processes at once. Text is made well-formed
+ * on its way in. `storeContract` (`durable-compaction/store-contract`) is these sentences as tests.
  */
 export interface SessionStore {
   // Sessions and owners
@@ -35,10 +36,14 @@ export interface SessionStore {
   /**
    * Makes `actor` the owner, put-if-absent per (session, run), if the fence is still `expectedFence` (`HeadMoved` otherwise: ask
    * the server again). Closes an open attempt as `interrupted`. When the actor's life differs from the owner's: a new life,
-   * which also closes an open turn as interrupted and writes `session/end-seed`; a closed session is open again.
+   * which also closes an open turn as interrupted and writes `session/end-seed`; a closed session is open again. The owner gets its row
+   * back, whatever the fence; a run that owned the session before and was replaced never owns it again (`NotOwner`).
    */
   takeOver(input: TakeOver): Promise<SessionRow>
-  /** Writes `session/close`: prompts are refused from then on (`SessionClosed`), waiting ones stay in the inbox. */
+  /**
+   * Writes `session/close`: prompts are refused from then on (`SessionClosed`), waiting ones stay in the inbox, an open turn may end. Once a
+   * life: a later call returns the recorded event.
+   */
   closeSession(input: ActorInput & { requestId: string; reason?: string }): Promise<Written>
 
   // The log
@@ -46,13 +51,14 @@ export interface SessionStore {
   /**
    * Appends a whole batch. If any key exists nothing is written and the recorded events come back in the batch's order (those
    * that exist), `recorded: true`. `expectedHead`, when given: `HeadMoved` unless the next seq still is this. `turn` non-null must be the open turn (`TurnClosed`).
-   * The pure fold judges the batch (`LogRejected`). `meter` replaces the session's meter state in the same transaction.
+   * The rules of the fold judge the batch (`LogRejected`). `meter` replaces the session's meter state in the same transaction. Lives, turns and
+   * brackets are left to their own methods (`LogRejected`). Cost: O(1) per event in the length of the log; a replacement O(span).
    */
   append(input: Append): Promise<Written>
   /** In seq order. `after`: seq greater than this. Default limit 1,000. */
   events(sessionId: string, query?: EventsQuery): Promise<readonly SessionEvent[]>
   eventByKey(sessionId: string, key: string): Promise<SessionEvent | null>
-  /** How many events of a type the log holds. O(log n) or better. */
+  /** How many events of a type the log holds. Cost: one run over them in an index, no body. */
   countEvents(sessionId: string, type: EventType): Promise<number>
   /** Missing keys are left out. */
   eventsByKeys(sessionId: string, keys: readonly string[]): Promise<readonly SessionEvent[]>
@@ -67,13 +73,16 @@ export interface SessionStore {
 
   /**
    * Opens the turn of a prompt, or finds it: `turn/start`, then the given messages as `user/message` (the last is the prompt). The store gives the
-   * turn's number. The inbox rows named in `messages` become `running`. `LogRejected` while another turn is open.
+   * turn's number. The inbox rows named in `messages` become `running`. `LogRejected` while another turn or a compaction is open, `SessionClosed`. A prompt that
+   * has joined a turn finds that one; a message that the log holds already is left out.
    */
   startTurn(input: StartTurn): Promise<TurnRow>
+  /** The turn that the prompt opened or joined. */
   turnByRequest(sessionId: string, requestId: string): Promise<TurnRow | null>
   /**
-   * Ends an open turn: `events` first (the last assistant message), then interrupted results of unanswered calls, the last `step/end`, `turn/end`. A turn
-   * that has ended returns its recorded end. An open bracket inside refuses it (`LogRejected`).
+   * Ends an open turn: `events` first (the last assistant message), then interrupted results for the unanswered calls of the newest reply, the last `step/end`,
+   * `turn/end`. The inbox rows that ran in it become `done` with `{turn, reason}`. A turn that has ended returns its recorded end; if a key of `events` exists,
+   * nothing is written, as for `append`. `TurnClosed` for a turn that never was; an open bracket inside refuses it (`LogRejected`).
    */
   endTurn(input: EndTurn): Promise<Written>
 
@@ -82,7 +91,7 @@ export interface SessionStore {
   /**
    * Prepare's transaction: the copies (micro, prune) and, with `plan`, the frozen plan and `compact/start`; with `void`, the outcome of an attempt that
    * found nothing to do or was relieved by pruning. An attempt that is already known comes back unchanged and nothing is written. `expectedHead` as for `append`.
-   * `SessionError('Busy')` while another attempt is open.
+   * `Busy` while another attempt is open; `TurnClosed`; `LogRejected` when the plan is not true of the surface that the copies leave.
    */
   openAttempt(input: OpenAttempt): Promise<AttemptRow>
   attempt(sessionId: string, compactionId: string): Promise<AttemptRow | null>
@@ -90,7 +99,8 @@ export interface SessionStore {
   attempts(query: AttemptsQuery): Promise<readonly AttemptRow[]>
   /**
    * Records one paid call. A complete response takes `compact.<id>.call.<n>` (first wins); any other takes the next `….lost.<k>`. Allowed while the attempt is open; after it
-   * ended only `lost` calls are written (what was paid is never forgotten).
+   * ended only `lost` calls are written (what was paid is never forgotten). The store gives the key; a call whose turn has ended belongs to none.
+   * `LogRejected` for an attempt that never opened.
    */
   recordCall(input: ActorInput & { compactionId: string; complete: boolean; event: NewEvent<'compact/call'>; index: number }): Promise<SessionEvent<'compact/call'>>
   /** Keeps the accepted summary (or null: code writes the whole checkpoint) with the open attempt, for the commit. The first one stays. */
@@ -98,6 +108,8 @@ export interface SessionStore {
   /**
    * Commit: the attempt is open, the plan is still true (every shadowed seq is on the surface, in one run, unchanged: otherwise the attempt
    * ends as `changed`); then `compact/summary`, the replacing `user/message`, `compact/end` and the outcome, in one transaction. An ended attempt comes back as it is.
+   * The store gives the checkpoint's surface operation and citations, the turn of all three, and the head and generation of the outcome's reading.
+   * `LogRejected` for an unknown attempt; `InvalidInput` for a summary or checkpoint of another one.
    */
   commitAttempt(input: CommitAttempt): Promise<AttemptRow>
   /** Any closer may call it, without owning the session; the first end wins; an absent attempt becomes void. */
@@ -107,7 +119,7 @@ export interface SessionStore {
 
   /**
    * Stores a prompt or a compaction request before it is acknowledged. Same id, same content: `known`. Same id, other content: `KeyConflict`. `QueueFull`,
-   * `SessionClosed`. Needs no owner. `known` also says what became of it.
+   * `SessionClosed`. Needs no owner. `known` also says what became of it, closed or full. The queue is full per kind.
    */
   putInbox(input: PutInbox): Promise<InboxRow>
   inbox(sessionId: string, query?: { state?: InboxState; kind?: InboxKind; requestIds?: readonly string[]; limit?: number }): Promise<readonly InboxRow[]>
@@ -119,7 +131,7 @@ export interface SessionStore {
   /** The meter's state; null before the first write. */
   meter(sessionId: string): Promise<unknown>
   putMeter(input: ActorInput & { meter: unknown }): Promise<void>
-  /** Live text of the message being written; not durable, deleted when the message with this key lands. */
+  /** Live text of the message being written; not durable, deleted when the message with this key lands. Index 0 begins it anew. */
   putDelta(input: { sessionId: string; key: string; index: number; text: string }): Promise<void>
   deltas(sessionId: string, key: string): Promise<readonly { index: number; text: string }[]>
 
