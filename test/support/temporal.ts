@@ -99,6 +99,7 @@ const WORKER_SETTINGS = {
   stickyQueueScheduleToStartTimeout: '1s',
   shutdownGraceTime: 0,
   shutdownForceTime: '5s',
+  isolateExecutionTimeout: '60s', // Measured by the clock: on a crowded machine the default of 5 s ends the process.
 } satisfies Partial<WorkerOptions>
 
 export async function testBundle(): Promise<WorkflowBundle> {

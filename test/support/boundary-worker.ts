@@ -1,0 +1,119 @@
+import { appendFileSync } from 'node:fs'
+import { Context } from '@temporalio/activity'
+import {
+  type ActivityInboundCallsInterceptor,
+  NativeConnection,
+  type WorkflowBundle,
+} from '@temporalio/worker'
+import type { ModelClient } from '../../src/shared/ports/model.ts'
+import type { Tool } from '../../src/shared/ports/tool.ts'
+import { sqliteStore } from '../../src/store/index.ts'
+import { createSessionWorker, scriptedModel } from '../../src/worker/index.ts'
+import { quietRuntime, testBundle } from './temporal.ts'
+
+// A worker in a process of its own that stops at one boundary, so that a test can kill it exactly there.
+
+export interface BoundaryStage {
+  readonly address: string
+  readonly taskQueue: string
+  readonly storePath: string
+  /** One line for each answer that the model gave. */
+  readonly paidPath: string
+  /** Null: stops nowhere. */
+  readonly boundary: Boundary | null
+}
+
+/** Before an activity runs, after it ran and before its result is reported, or before the nth summary call of the process is answered. */
+export type Boundary =
+  | { readonly phase: 'before' | 'after'; readonly activity: string }
+  | { readonly phase: 'call'; readonly ordinal: number }
+
+/** Tokens of one tool result, about. */
+const RESULT_WORDS = 1_400
+export const STEPS = 7
+/** So small that a span goes in chunks. */
+const SUMMARIZER_WINDOW = 6_000
+export const POLICY = {
+  summarizer: { provider: 'scripted', model: 'small' },
+  models: [{ provider: 'scripted', model: 'small', contextWindow: SUMMARIZER_WINDOW }],
+  summaryMaxTokens: 1_000,
+  micro: false,
+  prune: false,
+} as const
+
+export function boundaryModel(stage: Pick<BoundaryStage, 'paidPath' | 'boundary'>): ModelClient {
+  let summaries = 0
+  const model = scriptedModel(
+    ({ index }) =>
+      index < STEPS
+        ? { content: [{ type: 'tool_use', id: `call_${index}`, name: 'words', input: { index } }] }
+        : 'Done.',
+    {
+      summaries: async () => {
+        if (stage.boundary?.phase === 'call' && summaries++ === stage.boundary.ordinal) await held()
+        return 'Work is under way: the words are counted one by one. Next: count on.'
+      },
+    },
+  )
+  return {
+    ...model,
+    capacity: async (name) => ({
+      contextWindow: name === 'small' ? SUMMARIZER_WINDOW : 16_000,
+      maxOutputTokens: 4_000,
+    }),
+    async generate(request, context) {
+      const reply = await model.generate(request, context)
+      appendFileSync(stage.paidPath, `${request.purpose} ${request.index}\n`)
+      return reply
+    },
+  }
+}
+
+export const WORDS_TOOL: Tool = {
+  name: 'words',
+  description: 'Many words.',
+  input: { jsonSchema: { type: 'object' } },
+  run: async (input) => `${JSON.stringify(input)} ${'word '.repeat(RESULT_WORDS)}`,
+}
+
+function held(): Promise<never> {
+  process.send?.('held')
+  return new Promise(() => {
+    setInterval(() => undefined, 1_000) // Beats go on: only the kill ends it.
+  })
+}
+
+function holdAt(boundary: Boundary | null): ActivityInboundCallsInterceptor {
+  return {
+    async execute(input, next) {
+      const { activityType } = Context.current().info
+      const here = (phase: string) =>
+        boundary?.phase === phase && 'activity' in boundary && boundary.activity === activityType
+      if (here('before')) await held()
+      const result = await next(input)
+      if (here('after')) await held()
+      return result
+    },
+  }
+}
+
+async function main(): Promise<void> {
+  const stage = JSON.parse(process.env['BOUNDARY_STAGE'] ?? '') as BoundaryStage
+  quietRuntime()
+  const worker = await createSessionWorker({
+    connection: await NativeConnection.connect({ address: stage.address }),
+    store: sqliteStore({ path: stage.storePath }),
+    models: { scripted: boundaryModel(stage) },
+    tools: [WORDS_TOOL],
+    taskQueue: stage.taskQueue,
+    workflows: { workflowBundle: (await testBundle()) as WorkflowBundle },
+    worker: {
+      stickyQueueScheduleToStartTimeout: '1s',
+      interceptors: { activity: [() => ({ inbound: holdAt(stage.boundary) })] },
+    },
+  })
+  process.send?.('ready')
+  await worker.run()
+}
+
+if (process.env['BOUNDARY_STAGE'] !== undefined) await main()

@@ -1,0 +1,76 @@
+import { randomUUID } from 'node:crypto'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { readLog } from '../../src/cli/read-log.ts'
+import { type Session, SessionClient } from '../../src/client/index.ts'
+import type { StartOptions } from '../../src/client/start-session.ts'
+import type { ModelClient } from '../../src/shared/ports/model.ts'
+import type { SessionStore } from '../../src/shared/ports/store.ts'
+import type { Tool } from '../../src/shared/ports/tool.ts'
+import type { SessionEvent } from '../../src/shared/session/events.ts'
+import { sqliteStore } from '../../src/store/index.ts'
+import { createSessionWorker, type SessionWorkerOptions } from '../../src/worker/index.ts'
+import { openTemporal, type TestTemporal } from './temporal.ts'
+
+// Sessions with nothing fake but the model: the real activities and the real store on a real server.
+
+export interface RealSessions extends TestTemporal {
+  readonly store: SessionStore
+  readonly folder: string
+  readonly sessions: SessionClient
+  readonly taskQueue: string
+  /** A session of its own for each test. */
+  start(options?: Partial<StartOptions>): Promise<Session>
+  log(session: Session): Promise<SessionEvent[]>
+}
+
+export async function openRealSessions(
+  models: Readonly<Record<string, ModelClient>>,
+  tools: readonly Tool[] = [],
+  options: Partial<SessionWorkerOptions> = {},
+): Promise<RealSessions> {
+  const temporal = await openTemporal()
+  const folder = mkdtempSync(join(tmpdir(), 'dc-real-'))
+  const store = sqliteStore({ path: join(folder, 'sessions.db') })
+  const taskQueue = `real-${randomUUID().slice(0, 8)}`
+  const worker = await createSessionWorker({
+    connection: temporal.connection,
+    store,
+    models,
+    tools,
+    taskQueue,
+    workflows: { workflowBundle: temporal.bundle },
+    ...options,
+    worker: {
+      shutdownGraceTime: 0,
+      shutdownForceTime: '2s',
+      stickyQueueScheduleToStartTimeout: '1s',
+      ...options.worker,
+    },
+  })
+  const running = worker.run()
+  const sessions = new SessionClient({ client: temporal.client, store, taskQueue })
+  return {
+    ...temporal,
+    store,
+    folder,
+    sessions,
+    taskQueue,
+    start: (start = {}) =>
+      sessions.start(`s-${randomUUID().slice(0, 8)}`, {
+        model: `${Object.keys(models)[0]}/scripted`,
+        tools: tools.map((tool) => tool.name),
+        heartbeatTimeoutMs: 2_000,
+        ...start,
+      }),
+    log: (session) => readLog(store, session.id),
+    async close() {
+      worker.shutdown()
+      await running
+      await store.close()
+      await temporal.close()
+      rmSync(folder, { recursive: true, force: true })
+    },
+  }
+}
