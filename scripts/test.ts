@@ -95,6 +95,10 @@ async function runTests(plan: TestPlan): Promise<number> {
   })
   for await (const text of events.compose(new spec())) process.stdout.write(text)
   for (const skip of skips) console.log(`skipped: ${skip}`)
+  const byKind = [...counts].map(
+    ([kind, { passed, failed, skipped }]) => `${kind} ${passed + failed + skipped}`,
+  )
+  console.log(`tests by kind: ${byKind.join(', ')}`)
   const problems = countProblems(plan, counts)
   for (const problem of problems) console.error(problem)
   const total = [...counts.values()].reduce(

@@ -18,7 +18,11 @@ test('npm test: passing files → exit 0, skips with their reason, the counts as
   const { code, lines } = await runToEnd(t, { 'test/pure/a.test.ts': PASSES }, ['test/pure/a.test.ts'])
   assert.equal(code, 0)
   assert.ok(lines.includes('ℹ tests 2'), lines.join('\n'))
-  assert.deepEqual(lines.slice(-2), ['skipped: two: no disk', '1 passed, 0 failed, 1 skipped'])
+  assert.deepEqual(lines.slice(-3), [
+    'skipped: two: no disk',
+    'tests by kind: pure 2',
+    '1 passed, 0 failed, 1 skipped',
+  ])
 })
 
 test('npm test: a failing test, a file that does not load, and too few tests → exit 1', async (t) => {
