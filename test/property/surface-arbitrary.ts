@@ -58,7 +58,7 @@ type Step = (builder: SurfaceBuilder) => void
 const anyNode: fc.Arbitrary<Step> = fc.oneof(
   fc
     .tuple(
-      content(textBlock, image, strange, resultBlock),
+      content(textBlock, image, strange, resultBlock, callBlock, thinking),
       fc.constantFrom('prompt' as const, 'import' as const, 'context' as const),
       tokens,
     )

@@ -255,3 +255,33 @@ test('`__proto__` in an input is data', () => {
   assert.equal(JSON.stringify(reply?.content[0]?.['input']), '{"__proto__":{"polluted":true}}')
   assert.equal(({} as Record<string, unknown>)['polluted'], undefined)
 })
+
+test('one object at two places is two calls', () => {
+  const shared = call('a')
+  const { nodes } = surface().user('go').reply([shared]).result('a', 'one').reply([shared]).result('a', 'two')
+  const messages = valid(nodes)
+  assert.deepEqual(
+    [messages[2]?.content, messages[4]?.content],
+    [[result('a', 'one')], [result('a_2', 'two')]],
+  )
+})
+
+test('calls and reasoning in a message of the user are data', () => {
+  const { nodes } = surface().user([call('a'), { type: 'thinking', thinking: 'x', signature: 's' }])
+  const [message] = deriveMessages(nodes)
+  assert.deepEqual(requestProblems(deriveMessages(nodes)), [])
+  assert.deepEqual(message?.content[0], text(JSON.stringify(call('a'))))
+})
+
+test('two calls with one id in one reply get their results in order', () => {
+  const { nodes } = surface().user('go').reply('', ['a', 'a']).result('a', 'one').result('a', 'two')
+  assert.deepEqual(valid(nodes)[2]?.content, [result('a', 'one'), result('a_2', 'two')])
+})
+
+test('derivation is linear: 20,000 answered calls of one id in a row', () => {
+  const builder = surface().user('go')
+  for (let n = 0; n < 20_000; n++) builder.reply('', ['same']).result('same', 'x')
+  const startedAt = performance.now()
+  assert.equal(deriveMessages(builder.nodes).length, 40_001)
+  assert.ok(performance.now() - startedAt < 4_000)
+})

@@ -1,9 +1,17 @@
-import { type ContentBlock, isThinking, isToolUse, type Message, text } from './content.ts'
+import { type ContentBlock, isThinking, type Message, text } from './content.ts'
 import type { SurfaceNode } from './events.ts'
 import { isProviderBlock, standingProviderBlocks } from './provider-calls.ts'
 import { isResultBlock, pairTools, type ToolAnswer } from './tool-pairs.ts'
 import { wellFormed } from './well-formed.ts'
-import { isBlank, strayResult, wireCall, wireIds, wireResult } from './wire-calls.ts'
+import {
+  isBlank,
+  strayResult,
+  type WireResult,
+  wireCall,
+  wireIds,
+  wireResult,
+  wireUserBlock,
+} from './wire-calls.ts'
 
 /** Stands where a surface would begin with the assistant: a request begins with the user. */
 const OPENING = text('[What was said before this point is not part of this conversation.]')
@@ -26,18 +34,13 @@ export function deriveMessages(nodes: readonly SurfaceNode[]): Message[] {
   }
   for (const [at, node] of nodes.entries()) {
     if (node.type === 'assistant/message') {
-      const reply = replyContent(node.data.content, calls)
+      const { reply, results } = wireReply(node.data.content, at, calls)
       if (reply.length > 0 && messages.length === 0) add('user', [OPENING])
-      add(
-        'assistant',
-        reply.map((block) => (isToolUse(block) ? wireCall(block, calls.idOf(block)) : block)),
-      )
-      add('user', resultsOf(reply, calls))
+      add('assistant', reply)
+      add('user', results)
     } else if (node.type === 'user/message') {
-      add(
-        'user',
-        node.data.content.filter((block) => !isResultBlock(block) && !isBlank(block)),
-      )
+      const said = node.data.content.filter((block) => !isResultBlock(block) && !isBlank(block))
+      add('user', said.map(wireUserBlock))
     }
     add('user', calls.strayAt(at).flatMap(strayResult))
   }
@@ -45,18 +48,25 @@ export function deriveMessages(nodes: readonly SurfaceNode[]): Message[] {
 }
 
 interface WireCalls {
-  idOf(call: ContentBlock): string
-  answerOf(call: ContentBlock): ToolAnswer | undefined
+  /** The result of the call at an index of a node, with the id that both have in the request; undefined when no call of ours is there. */
+  resultAt(
+    at: number,
+    place: number,
+  ): { readonly id: string; readonly answer: ToolAnswer | undefined } | undefined
   /** False for a block of the provider's own tools that would make it refuse the request. */
-  mayStand(block: ContentBlock): boolean
-  strayAt(node: number): readonly ToolAnswer[]
+  mayStand(block: ContentBlock, at: number, place: number): boolean
+  strayAt(at: number): readonly ToolAnswer[]
 }
 
 function callsOnTheWire(nodes: readonly SurfaceNode[]): WireCalls {
   const pairing = pairTools(nodes)
-  const ids = wireIds(pairing)
-  const answers = new Map([...pairing.answers].map(([call, answer]) => [call.block, answer]))
   const standing = standingProviderBlocks(nodes, pairing)
+  const calls = new Map(
+    [...wireIds(pairing)].map(([call, id]) => [
+      `${call.at}.${call.place}`,
+      { id, answer: pairing.answers.get(call) },
+    ]),
+  )
   const stray = new Map<number, ToolAnswer[]>()
   for (const orphan of pairing.orphans) {
     const others = stray.get(orphan.at)
@@ -64,20 +74,28 @@ function callsOnTheWire(nodes: readonly SurfaceNode[]): WireCalls {
     else others.push(orphan)
   }
   return {
-    idOf: (call) => ids.get(call) ?? String(call['id']),
-    answerOf: (call) => answers.get(call),
-    mayStand: (block) => !isProviderBlock(block) || standing.has(block),
-    strayAt: (node) => stray.get(node) ?? [],
+    resultAt: (at, place) => calls.get(`${at}.${place}`),
+    mayStand: (block, at, place) => !isProviderBlock(block) || standing(at, place),
+    strayAt: (at) => stray.get(at) ?? [],
   }
 }
 
-/** What of a reply may stand in a request. Reasoning that nothing follows belongs to a reply that was cut off. */
-function replyContent(content: readonly ContentBlock[], calls: WireCalls): ContentBlock[] {
-  const kept = content.filter((block) => !isBlank(block) && calls.mayStand(block))
-  return kept.slice(0, kept.findLastIndex((block) => !isThinking(block)) + 1)
-}
-
-function resultsOf(reply: readonly ContentBlock[], calls: WireCalls): ContentBlock[] {
-  const results = reply.filter(isToolUse).map((call) => wireResult(calls.idOf(call), calls.answerOf(call)))
-  return [...results.map(({ result }) => result), ...results.flatMap(({ beside }) => beside)]
+/** What of a reply may stand in a request, and the results of its calls. Reasoning that nothing follows belongs to a reply that was cut off. */
+function wireReply(
+  content: readonly ContentBlock[],
+  at: number,
+  calls: WireCalls,
+): { reply: ContentBlock[]; results: ContentBlock[] } {
+  const reply: ContentBlock[] = []
+  const results: WireResult[] = []
+  for (const [place, block] of content.entries()) {
+    if (isBlank(block) || !calls.mayStand(block, at, place)) continue
+    const call = calls.resultAt(at, place)
+    reply.push(call === undefined ? block : wireCall(block, call.id))
+    if (call !== undefined) results.push(wireResult(call.id, call.answer))
+  }
+  return {
+    reply: reply.slice(0, reply.findLastIndex((block) => !isThinking(block)) + 1),
+    results: [...results.map(({ result }) => result), ...results.flatMap(({ beside }) => beside)],
+  }
 }

@@ -6,31 +6,33 @@ import { isBlank } from './wire-calls.ts'
 /**
  * The calls and results of the provider's own tools that may stand in a request: pairs inside one reply, pairs that nothing but results
  * of our tools separates, and calls that the provider is still to go on with. Any other would make it refuse the request.
+ *
+ * @returns whether the block at an index of a node may stand
  */
 export function standingProviderBlocks(
   nodes: readonly SurfaceNode[],
   pairing: ToolPairing,
-): ReadonlySet<ContentBlock> {
+): (at: number, place: number) => boolean {
   const stretch = stretches(nodes, pairing)
   const last = stretch.at(-1)
-  const standing = new Set<ContentBlock>()
+  const standing = new Set<string>()
   for (const call of pairing.calls) {
     if (isOurs(call)) continue
     const answer = pairing.answers.get(call)
-    if (answer === undefined) {
-      if (stretch[call.at] === last) standing.add(call.block)
-    } else if (
-      answer.block !== undefined &&
-      stretch[call.at] === stretch[answer.at] &&
-      nodes[answer.at]?.type === 'assistant/message'
-    ) {
-      standing.add(call.block).add(answer.block)
-    }
+    const end =
+      answer === undefined
+        ? last
+        : nodes[answer.at]?.type === 'assistant/message'
+          ? stretch[answer.at]
+          : undefined
+    if (stretch[call.at] !== end) continue
+    standing.add(`${call.at}.${call.place}`)
+    if (answer !== undefined) standing.add(`${answer.at}.${answer.place}`)
   }
-  return standing
+  return (at, place) => standing.has(`${at}.${place}`)
 }
 
-/** True for a block that stands only when {@link standingProviderBlocks} names it. */
+/** True for a block that stands only when {@link standingProviderBlocks} says so. */
 export const isProviderBlock = (block: ContentBlock): boolean =>
   isResultBlock(block) || (isCallBlock(block) && block.type !== 'tool_use')
 

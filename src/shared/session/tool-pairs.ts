@@ -5,8 +5,9 @@ import type { SurfaceNode } from './events.ts'
 export interface ToolCall {
   readonly callId: string
   readonly name: string
-  /** Index of its node. */
+  /** Index of its node, and of its block in that node. */
   readonly at: number
+  readonly place: number
   readonly block: ContentBlock
 }
 
@@ -17,8 +18,9 @@ export interface ToolAnswer {
   readonly at: number
   readonly content: readonly ContentBlock[]
   readonly isError: boolean
-  /** The result block, when the result stands inside a message. */
+  /** The result block and its index, when the result stands inside a message. */
   readonly block?: ContentBlock
+  readonly place?: number
 }
 
 export interface ToolPairing {
@@ -75,20 +77,23 @@ function toolParts(node: SurfaceNode, at: number): (ToolCall | ToolAnswer)[] {
     const { callId, name, content, isError } = node.data
     return [{ callId, name, at, content, isError }]
   }
-  return node.data.content.flatMap((block): (ToolCall | ToolAnswer)[] => {
-    const { id, name, tool_use_id: callId } = block
-    if (isCallBlock(block)) return [{ callId: String(id), name: String(name ?? ''), at, block }]
-    if (!isResultBlock(block)) return []
-    return [
-      {
-        callId: String(callId),
-        name: '',
-        at,
-        content: contentOf(block),
-        isError: block['is_error'] === true,
-        block,
-      },
-    ]
+  return node.data.content.flatMap((block, place): (ToolCall | ToolAnswer)[] => {
+    const { id, name, tool_use_id: callId, is_error: isError } = block
+    if (isResultBlock(block)) {
+      return [
+        {
+          callId: String(callId),
+          name: '',
+          at,
+          place,
+          content: contentOf(block),
+          isError: isError === true,
+          block,
+        },
+      ]
+    }
+    const isCall = node.type === 'assistant/message' && isCallBlock(block)
+    return isCall ? [{ callId: String(id), name: String(name ?? ''), at, place, block }] : []
   })
 }
 

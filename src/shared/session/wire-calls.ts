@@ -1,22 +1,23 @@
 import { KEY_PART_PATTERN } from '../limits.ts'
-import { type ContentBlock, isText, text } from './content.ts'
+import { type ContentBlock, isText, isThinking, text } from './content.ts'
 import { hash53 } from './keys.ts'
 import { INTERRUPTED_RESULT } from './repair.ts'
-import { isOurs, type ToolAnswer, type ToolPairing } from './tool-pairs.ts'
+import { isCallBlock, isOurs, type ToolAnswer, type ToolCall, type ToolPairing } from './tool-pairs.ts'
 
 /** Gives each client call the id that it has in the request: its own where the API takes it and it is free, else one derived from it. */
-export function wireIds({ calls }: ToolPairing): ReadonlyMap<ContentBlock, string> {
+export function wireIds({ calls }: ToolPairing): ReadonlyMap<ToolCall, string> {
   const taken = new Set(calls.filter((call) => !isOurs(call)).map(({ callId }) => callId))
   const lastNumber = new Map<string, number>()
-  const ids = new Map<ContentBlock, string>()
-  for (const { block, callId } of calls.filter(isOurs)) {
+  const ids = new Map<ToolCall, string>()
+  for (const call of calls.filter(isOurs)) {
+    const { callId } = call
     const plain = KEY_PART_PATTERN.test(callId) ? callId : `call_${hash53(callId).toString(36)}`
     let id = plain
     let n = lastNumber.get(plain) ?? 1
     while (taken.has(id)) id = `${plain.slice(0, 54)}_${++n}`
     lastNumber.set(plain, n)
     taken.add(id)
-    ids.set(block, id)
+    ids.set(call, id)
   }
   return ids
 }
@@ -60,13 +61,17 @@ export function wireResult(id: string, answer: ToolAnswer | undefined): WireResu
 /** A result whose call is not on the surface, as what the user says: nothing is dropped, and no result stands without its call. */
 export function strayResult({ callId, name, content }: ToolAnswer): ContentBlock[] {
   const label = `[Result of a call that is no longer shown: ${name || 'tool'}, ${callId}]`
-  return [text(label), ...content.filter((block) => !isBlank(block)).map(asUserBlock)]
+  const said = content.filter((block) => !isBlank(block))
+  return [text(label), ...said.map((block) => (USER_BLOCKS.has(block.type) ? block : asText(block)))]
 }
 
 const USER_BLOCKS = new Set(['text', 'image', 'document', 'search_result'])
 
-const asUserBlock = (block: ContentBlock): ContentBlock =>
-  USER_BLOCKS.has(block.type) ? block : text(JSON.stringify(block))
+/** A block of a user's message as the API takes it: calls and reasoning, which only a reply may hold, as their JSON. */
+export const wireUserBlock = (block: ContentBlock): ContentBlock =>
+  isCallBlock(block) || isThinking(block) ? asText(block) : block
+
+const asText = (block: ContentBlock): ContentBlock => text(JSON.stringify(block))
 
 /** Blocks that the API refuses as empty: blank text, reasoning without a signature, a compaction without content. */
 export function isBlank(block: ContentBlock): boolean {
