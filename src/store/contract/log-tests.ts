@@ -223,6 +223,26 @@ const searchTests: StoreTests = {
     assert.deepEqual(await found('"QUOTED"\nL'), [2], 'characters that JSON escapes')
     assert.deepEqual(await found(''), [])
   },
+  'reads calls, results and whole outputs, not pictures, and shows a shortened result once': async (
+    store,
+  ) => {
+    await openTurn(store)
+    const reply = assistantMessage(1, 1, 'look', [])
+    const call = { type: 'tool_use', id: 'c1', name: 'read_file', input: { path: 'src/needle.ts' } }
+    const picture = { type: 'image', source: { type: 'base64', media_type: 'image/png', data: 'needle' } }
+    const result = toolResult(1, 1, 'c1', 'a needle here')
+    await appendTo(store, 1, [
+      stepStart(1, 1),
+      { ...reply, data: { ...reply.data, content: [call] } },
+      { ...userMessage('z', ''), data: { content: [picture], source: 'import' } },
+      result,
+    ])
+    await appendTo(store, 1, shadowCopy(result, 7, 'a needle'))
+    assert.deepEqual(
+      (await store.search(SESSION, 'Needle')).map((event) => event.seq),
+      [7, 5],
+    )
+  },
 }
 
 /** Rules 1 and 2 (keys, whole batches), the owner, turns, and what reads give back. */
