@@ -8,6 +8,14 @@ import { formatCount, formatMs } from '../table.ts'
 
 /** Commands that change a session. */
 export function addControlCommands(program: Command): void {
+  addStart(program)
+  addPrompt(program)
+  addCompact(program)
+  addCancel(program)
+  addClose(program)
+}
+
+function addStart(program: Command): void {
   program
     .command('start <session>')
     .description('start a session, or check that it runs with these settings')
@@ -31,6 +39,9 @@ export function addControlCommands(program: Command): void {
         setting.output.result({ sessionId: id, started: true }, `Session ${id} runs.`)
       }),
     )
+}
+
+function addPrompt(program: Command): void {
   program
     .command('prompt <session> <text>')
     .description('send a prompt and wait for the answer')
@@ -56,6 +67,9 @@ export function addControlCommands(program: Command): void {
         if (result.reason === 'error') process.exitCode = 1
       }),
     )
+}
+
+function addCompact(program: Command): void {
   program
     .command('compact <session>')
     .description('compact now, also below the threshold')
@@ -91,6 +105,9 @@ export function addControlCommands(program: Command): void {
         )
       }),
     )
+}
+
+function addCancel(program: Command): void {
   program
     .command('cancel <session>')
     .description('stop the running turn, or a compaction request')
@@ -104,6 +121,9 @@ export function addControlCommands(program: Command): void {
         setting.output.result({ sessionId: id, asked: true }, `Asked session ${id} to stop.`)
       }),
     )
+}
+
+function addClose(program: Command): void {
   program
     .command('close <session>')
     .description('end the session after the running turn; waiting prompts stay')

@@ -1,0 +1,27 @@
+import { spawnSync } from 'node:child_process'
+import { fileURLToPath } from 'node:url'
+import { benchSessionHistory } from './session-history.ts'
+import { benchStoreScale } from './store-scale.ts'
+
+// `npm run bench [-- --short] [-- NAME…]`: every benchmark in one run, as ratios. Exit 1 when one is above its bound.
+const short = process.argv.includes('--short')
+const names = process.argv.slice(2).filter((argument) => !argument.startsWith('--'))
+const wanted = (name: string) => names.length === 0 || names.includes(name)
+
+const problems: string[] = []
+if (wanted('history')) problems.push(...(await benchSessionHistory(short)))
+if (wanted('store')) problems.push(...(await benchStoreScale(short)))
+for (const [name, file] of [
+  ['counter', 'counter.ts'],
+  ['ledger', 'ledger/recall.ts'],
+] as const) {
+  if (!wanted(name)) continue
+  // Processes of their own: their memory and their caches are part of what they measure.
+  const path = fileURLToPath(new URL(file, import.meta.url))
+  const { status } = spawnSync(process.execPath, ['--import', 'tsx', path, ...(short ? ['--short'] : [])], {
+    stdio: 'inherit',
+  })
+  if (status !== 0) problems.push(`${name} ended with code ${status}`)
+}
+for (const problem of problems) console.error(`above its bound: ${problem}`)
+process.exit(problems.length === 0 ? 0 : 1)
