@@ -19,6 +19,7 @@ export {
   type MeterState,
   meterStateSchema,
   ratioOf,
+  withFirstRatio,
 } from './compaction/meter.ts'
 export { planMicro } from './compaction/micro.ts'
 export { modelSummarizer } from './compaction/model-summarizer.ts'

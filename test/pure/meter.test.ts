@@ -9,6 +9,7 @@ import {
   type MeterState,
   meterStateSchema,
   ratioOf,
+  withFirstRatio,
 } from '../../src/shared/compaction/meter.ts'
 
 const KEY = 'acme/model'
@@ -168,6 +169,14 @@ test('first ratios: 1.5 for the tokenizer of Opus 4.7, Sonnet 5 and later, 1.2 f
     others.map((model) => firstRatio(`anthropic/${model}`)),
     others.map(() => 1.2),
   )
+})
+
+test('a client may give its own first ratio, which learning replaces', () => {
+  const meter = withFirstRatio(initialMeter(), KEY, 1)
+  assert.equal(ratioOf(meter, KEY), 1)
+  assert.equal(withFirstRatio(initialMeter(), KEY, undefined).ratios[KEY], undefined)
+  const learned = learnFromUsage(meter, call(50_000, { usage: usage(75_000) }))
+  assert.equal(withFirstRatio(learned, KEY, 1), learned)
 })
 
 test('the state survives its schema', () => {

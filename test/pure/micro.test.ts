@@ -39,6 +39,12 @@ test('G9 preserved tools, errors and small results stay', () => {
   assert.deepEqual(planMicro(sixResults({ tokens: 20 }).nodes, { micro }), [])
 })
 
+test('G9 a small result among large ones stays: its placeholder would cost more', () => {
+  const builder = surface().user('go').reply('', ['s']).result('s', 'ok', { tokens: 9 })
+  const { nodes } = builder.reply('', ['l']).result('l', 'long', { tokens: 9_000 }).reply('seen')
+  assert.deepEqual(targets(planMicro(nodes, { micro: { ...micro, keepLast: 0 } })), [4])
+})
+
 test('G9 only when it frees `minReclaimTokens`, which pays for the lost prompt cache (N04)', () => {
   const freed = 3 * 1_000
   assert.equal(planMicro(sixResults().nodes, { micro: { ...micro, minReclaimTokens: freed } }).length, 3)
@@ -52,7 +58,7 @@ test('off, nothing is cleared', () => {
 test('G8 cleared once: the copies are no targets, of micro and of prune', () => {
   const builder = sixResults()
   for (const copy of planMicro(builder.nodes, { micro }))
-    builder.replaceByCopy(shadowEvents(copy, 15, { turn: 1, step: 1 })[1])
+    builder.replaceByCopy(shadowEvents(copy, 500, { turn: 1, step: 1 })[1])
   assert.deepEqual(planMicro(builder.nodes, { micro }), [])
   const prune = { thresholdChars: 1, headChars: 0, tailChars: 0, preserve: [] }
   assert.deepEqual(

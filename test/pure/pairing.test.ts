@@ -142,11 +142,3 @@ test('units carry the sum of their prices and cover the surface', () => {
   ])
   assert.deepEqual(unitsOf([]), [])
 })
-
-test('pairing is linear: 30,000 calls of one id without a result', () => {
-  const builder = surface()
-  for (let n = 0; n < 30_000; n++) builder.reply('', ['same'])
-  const startedAt = performance.now()
-  assert.equal(unitsOf(builder.nodes).length, 30_000)
-  assert.ok(performance.now() - startedAt < 2_000)
-})

@@ -47,6 +47,13 @@ const refused: readonly [unknown, string | RegExp, Partial<ModelFacts>?][] = [
     'policy.retainRatio must keep less than the pressure limit of 160000 tokens (it keeps 180000), got 0.9',
   ],
   [
+    {
+      retainRatio: 0.1,
+      models: [{ provider: 'anthropic', model: 'claude-opus-5-5', retainTokens: 190_000 }],
+    },
+    'policy.retainTokens must be below the pressure limit of 160000 tokens, got 190000',
+  ],
+  [
     { toolResultMaxTokens: 200_000 },
     'policy.toolResultMaxTokens must be below the window of 200000 tokens, got 200000',
   ],

@@ -56,6 +56,12 @@ export function ratioOf(meter: MeterState, modelKey: string): number {
   return meter.ratios[modelKey] ?? firstRatio(modelKey)
 }
 
+/** The meter with a model client's own first ratio, unless something was learned of that model. */
+export function withFirstRatio(meter: MeterState, modelKey: string, ratio: number | undefined): MeterState {
+  if (ratio === undefined || meter.ratios[modelKey] !== undefined) return meter
+  return { ...meter, ratios: { ...meter.ratios, [modelKey]: ratio } }
+}
+
 export interface MeasuredCall {
   /** Null, and all zeros, teach nothing. */
   readonly usage: Usage | null

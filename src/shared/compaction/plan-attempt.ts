@@ -80,12 +80,13 @@ const readingAt = (
 ): Reading => takeReading({ snapshot, header, overheadTokens, meter, step: replies, nowMs })
 
 /** Micro placeholders where they pay, shorter copies of the other large results; a node is shadowed once. */
-function shortenResults({ attempt, header, surface, meter }: PlanAttemptInput): ShadowCopy[] {
+function shortenResults({ attempt, header, surface, meter, overheadTokens }: PlanAttemptInput): ShadowCopy[] {
   const micro = planMicro(surface.nodes, header.policy)
   const taken = new Set(micro.map((copy) => copy.target.seq))
   const pruned = planPrune(surface.nodes, header.policy, {
     unseen: attempt.cause === 'context-overflow',
     ratio: ratioOf(meter, modelKeyOf(header)),
+    overheadTokens,
   })
   return [...micro, ...pruned.filter((copy) => !taken.has(copy.target.seq))].sort(
     (a, b) => a.target.seq - b.target.seq,

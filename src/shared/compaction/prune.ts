@@ -2,7 +2,7 @@ import { type ContentBlock, isText } from '../session/content.ts'
 import type { NewEvent, SurfaceNode } from '../session/events.ts'
 import { keys } from '../session/keys.ts'
 import type { ResolvedPolicy } from './policy-schema.ts'
-import { firstUnseen, newestStart, tailStart } from './tail.ts'
+import { newestStart, tailStart } from './tail.ts'
 
 export interface PruneSettings {
   /** Code points up to which a result stays whole. */
@@ -87,7 +87,7 @@ export function planPrune(
   if (settings === null) return []
   if (!options.unseen) {
     const tail = tailStart(nodes, policy.retainTokens / (options.ratio ?? 1))
-    return cutResults(nodes.slice(0, Math.min(firstUnseen(nodes), tail)), settings, settings.preserve)
+    return cutResults(nodes.slice(0, tail), settings, settings.preserve)
   }
   const copies = cutResults(nodes, settings, settings.preserve)
   const kept = newestStart(nodes)
