@@ -1,5 +1,7 @@
+import type { Client } from '@temporalio/client'
 import { DefaultLogger, Runtime } from '@temporalio/worker'
 import { formatCount, formatTable } from '../src/cli/table.ts'
+import { poll } from '../src/client/poll.ts'
 import { findTemporalCli } from '../src/worker/dev-server/find-cli.ts'
 import { startDevServer } from '../src/worker/dev-server/start-dev-server.ts'
 import { type Cost, costOfChild, costPerStep, historyOf } from './history/history-size.ts'
@@ -62,7 +64,7 @@ async function measureSession(address: string, context: number, problems: string
       (event) => event.startChildWorkflowExecutionInitiatedEventAttributes != null,
     ).length
     const result = await session.compactNow()
-    const after = await historyOf(client, session.id)
+    const after = await untilTaken(client, session.id)
     const parent = costOfChild(after)
     const childEvents = (await historyOf(client, `${session.id}/compact/${result?.compactionId}`)).length
     const child = parent.events + childEvents
@@ -79,4 +81,14 @@ async function measureSession(address: string, context: number, problems: string
   } finally {
     await close()
   }
+}
+
+/** The client reads the outcome from the store, which may know it before the parent's history does. */
+async function untilTaken(client: Client, workflowId: string) {
+  const history = await poll(10_000, async () => {
+    const events = await historyOf(client, workflowId)
+    return costOfChild(events).events > 0 ? events : undefined
+  })
+  if (history === undefined) throw new Error('The parent has not taken the result of its compaction.')
+  return history
 }

@@ -30,7 +30,7 @@ export function costPerStep(events: readonly HistoryEvent[], activity: string, c
   return { events: number / count, bytes: bytes / count }
 }
 
-/** Events of the parent that belong to its newest child: from its start to the end of the workflow task that took its result. */
+/** Events of the parent that belong to its newest child: from its start to the end of the workflow task that took its result; none before that. */
 export function costOfChild(events: readonly HistoryEvent[]): Cost {
   const first = events.findLastIndex(
     (event) => event.startChildWorkflowExecutionInitiatedEventAttributes != null,
@@ -39,5 +39,5 @@ export function costOfChild(events: readonly HistoryEvent[]): Cost {
   const taken = events.findIndex(
     (event, index) => index > result && event.workflowTaskCompletedEventAttributes != null,
   )
-  return costOf(events.slice(first, taken + 1))
+  return result < first ? costOf([]) : costOf(events.slice(first, taken + 1))
 }
