@@ -118,9 +118,13 @@ test('the logical parent decides what a compaction hangs on, not the record befo
 })
 
 test('a summary without a boundary is a compaction too', () => {
-  const transcript = read(lines(...chain(user('the summary', { isCompactSummary: true }), user('go on'))))
+  const summary = (value: string) => user(value, { isCompactSummary: true })
+  const transcript = read(lines(...chain(summary('one'), user('go on'), summary('two'))))
   assert.deepEqual(outline(transcript), ['prompt: go on'])
-  assert.deepEqual(transcript.report.compactions, [{ line: 1, atMessage: 0, summary: 'the summary' }])
+  assert.deepEqual(transcript.report.compactions, [
+    { line: 1, atMessage: 0, summary: 'one' },
+    { line: 3, atMessage: 1, summary: 'two' },
+  ])
 })
 
 test('side chains are left out, one entry each', () => {
