@@ -143,6 +143,28 @@ test('A4 the summarizer is inherited, cleared or replaced as a pair', () => {
   )
 })
 
+test('H3 the window of a summarizer of its own: the policy says it, else its client', () => {
+  const small = { provider: 'acme', model: 'small' }
+  const facts = { contextWindow: 32_000, maxOutputTokens: 4_000 }
+  const asked = resolvePolicy({ summarizer: small }, opus, 'default', facts)
+  assert.deepEqual(
+    [asked.summarizerWindow, asked.summaryMaxTokens, asked.contextWindow],
+    [32_000, 4_000, 200_000],
+  )
+  const said = resolvePolicy(
+    { summarizer: small, models: [{ ...small, contextWindow: 16_000 }] },
+    opus,
+    'default',
+    facts,
+  )
+  assert.equal(said.summarizerWindow, 16_000)
+  assert.equal(
+    resolvePolicy({}, opus, 'default', facts).summarizerWindow,
+    200_000,
+    'its own model needs no facts',
+  )
+})
+
 test('A7 `auto` false turns off everything that acts by itself, whatever its own setting says', () => {
   const policy = resolve({ auto: false, compactTool: true, maxOverflowRetries: 3, micro: { keepLast: 1 } })
   const { pressureTokens, micro, prune, maxOverflowRetries, compactTool } = policy

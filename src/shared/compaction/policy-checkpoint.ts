@@ -5,12 +5,16 @@ import { type PolicyProblem, policyProblem } from './policy-problems.ts'
 import type { ModelRef } from './policy-schema.ts'
 import type { ModelFacts, PolicySizes } from './policy-sizes.ts'
 
-/** A session without a model has no summarizer but code. */
+/** What the client of a summarizer's model says of it. */
+export type SummarizerFacts = Pick<ModelFacts, 'contextWindow' | 'maxOutputTokens'>
+
+/** A session without a model has no summarizer but code. What the policy says of a summarizer of its own wins over its client. */
 export function summarySettings(
   settings: PolicySettings,
   input: PolicyInput,
   model: ModelFacts | null,
   sizes: PolicySizes,
+  summarizerFacts: SummarizerFacts | null,
 ) {
   const summarizer =
     model === null
@@ -21,7 +25,11 @@ export function summarySettings(
     summarizer.provider === model?.provider &&
     summarizer.model === model.model
   const listed = summarizer === 'deterministic' ? undefined : overrideFor(input, summarizer)
-  const outputLimit = isOwn ? sizes.maxOutputTokens : (listed?.maxOutputTokens ?? null)
+  const facts = summarizer === 'deterministic' ? null : summarizerFacts
+  const window = isOwn ? sizes.contextWindow : (listed?.contextWindow ?? facts?.contextWindow ?? null)
+  const outputLimit = isOwn
+    ? sizes.maxOutputTokens
+    : (listed?.maxOutputTokens ?? facts?.maxOutputTokens ?? null)
   const summaryMaxTokens = settings.summaryMaxTokens ?? Math.min(8192, outputLimit ?? 8192)
   const problems =
     outputLimit !== null && summaryMaxTokens > outputLimit
@@ -35,7 +43,7 @@ export function summarySettings(
       : []
   const resolved = {
     summarizer: summarizer satisfies ModelRef | 'deterministic',
-    summarizerWindow: isOwn ? sizes.contextWindow : (listed?.contextWindow ?? null),
+    summarizerWindow: window,
     summaryFallback: settings.summaryFallback ?? 'overflow',
     summaryMaxTokens,
   } as const

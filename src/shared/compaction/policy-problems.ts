@@ -7,13 +7,14 @@ export interface PolicyProblem {
   readonly field: string
   /** What the setting must be, or what it contradicts. */
   readonly limit: string
-  readonly value: unknown
+  /** A number or truth value as it is, anything else as it is shown. */
+  readonly value: number | boolean | string
   readonly message: string
 }
 
 /** One sentence for one setting: field, limit, value. `value` undefined is written as "nothing". */
 export function policyProblem(field: string, limit: string, value: unknown): PolicyProblem {
-  return { field, limit, value, message: `${field} ${limit}, got ${shown(value)}` }
+  return { field, limit, value: plain(value), message: `${field} ${limit}, got ${shown(value)}` }
 }
 
 type Issue = z.core.$ZodIssue
@@ -54,7 +55,7 @@ function unknownKey(key: string, value: unknown, path: Path, known: readonly str
       ? `is no setting; there are ${known.join(', ')}`
       : `is no setting; did you mean ${near}?`
   const field = fieldName([...path, key])
-  return { field, limit, value, message: `${field} ${limit}` }
+  return { field, limit, value: plain(value), message: `${field} ${limit}` }
 }
 
 const KIND: Readonly<Record<string, string>> = {
@@ -103,10 +104,21 @@ function valueAt(raw: unknown, path: Path): unknown {
   return value
 }
 
+const plain = (value: unknown): PolicyProblem['value'] =>
+  typeof value === 'number' || typeof value === 'boolean' ? value : shown(value)
+
 /** The value as a person would write it, short. */
 function shown(value: unknown): string {
   if (value === undefined) return 'nothing'
-  if (typeof value === 'number') return String(value)
-  const json = JSON.stringify(value) ?? String(value)
+  if (typeof value !== 'object' && typeof value !== 'string') return String(value)
+  const json = asJson(value)
   return json.length <= 120 ? json : `${json.slice(0, 117)}...`
+}
+
+function asJson(value: unknown): string {
+  try {
+    return String(JSON.stringify(value))
+  } catch {
+    return 'an object that is no JSON'
+  }
 }

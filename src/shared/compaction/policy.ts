@@ -1,7 +1,7 @@
 import { parseDurationMs } from '../duration.ts'
 import { SessionError } from '../errors.ts'
 import { nearName } from '../near-name.ts'
-import { checkpointSizes, pinProblems, summarySettings } from './policy-checkpoint.ts'
+import { checkpointSizes, pinProblems, type SummarizerFacts, summarySettings } from './policy-checkpoint.ts'
 import {
   type ModelOverride,
   type PolicyInput,
@@ -23,12 +23,14 @@ export type { ModelFacts } from './policy-sizes.ts'
  *
  * @param raw what the user wrote ({@link PolicyInput}); undefined or null is the empty policy
  * @param model null for a session without a model: its summaries are deterministic
+ * @param summarizerFacts of the resolved `summarizer`, when it is another model: resolve once, ask its client, resolve again
  * @throws SessionError `InvalidPolicy`: one sentence per problem, each with field, limit and value; `details.problems` has the parts
  */
 export function resolvePolicy(
   raw: unknown,
   model: ModelFacts | null,
   preset: PresetName = 'default',
+  summarizerFacts: SummarizerFacts | null = null,
 ): ResolvedPolicy {
   const input = parsePolicy(raw ?? {})
   const override = overrideFor(input, model)
@@ -40,7 +42,7 @@ export function resolvePolicy(
   ])
   const sizes = resolveSizes(settings, model, override)
   const problems = [...sizeProblems(settings, sizes), ...pruneProblems(settings), ...idleProblems(settings)]
-  const summary = summarySettings(settings, input, model, sizes)
+  const summary = summarySettings(settings, input, model, sizes, summarizerFacts)
   const checkpoint = checkpointSizes(settings, sizes, summary.resolved.summaryMaxTokens)
   problems.push(...summary.problems, ...pinProblems(settings, checkpoint.checkpointLimitTokens))
   if (problems.length > 0) throw invalidPolicy(problems)
