@@ -1,34 +1,58 @@
 import type { z } from 'zod'
-import { NOTHING_PAID } from '../shared/compaction/plan-attempt.ts'
+import { meterAfterPass } from '../shared/compaction/after-pass.ts'
+import type { MeterState } from '../shared/compaction/meter.ts'
 import type { CompactionOutcome, closeAttemptInputSchema } from '../shared/protocol.ts'
 import type { AttemptError } from '../shared/session/events.ts'
 import type { ActivityDeps } from './deps.ts'
-import { currentReading } from './session-view.ts'
+import { countReplies, currentReading, loadMeter, loadSession } from './session-view.ts'
 
 export type CloseAttemptInput = z.infer<typeof closeAttemptInputSchema>
 
 /** Closes an attempt that did not commit. Any closer may call it: the first end wins, and the recorded outcome comes back. */
 export async function closeAttempt(deps: ActivityDeps, input: CloseAttemptInput): Promise<CompactionOutcome> {
-  const outcome = await closeWithError(deps, input, input.error)
-  return outcome
+  return closeWithError(deps, input, input.error)
 }
+
+type Closing = Pick<CloseAttemptInput, 'sessionId' | 'compactionId' | 'requestIds'>
 
 export async function closeWithError(
   deps: ActivityDeps,
-  { sessionId, compactionId }: { readonly sessionId: string; readonly compactionId: string },
+  { sessionId, compactionId, requestIds }: Closing,
   error: AttemptError,
 ): Promise<CompactionOutcome> {
-  const row = await deps.store.closeAttempt({ sessionId, compactionId, error })
-  const reading = await currentReading(deps, sessionId)
-  if (row.outcome !== null) return { ...row.outcome, reading }
-  return {
-    v: 1,
+  const meter = await meterAfterFailure(deps, sessionId, compactionId)
+  const row = await deps.store.closeAttempt({
+    sessionId,
     compactionId,
-    outcome: 'failed',
-    reading,
-    tokensBefore: reading.tokens,
-    tokensAfter: reading.tokens,
-    paid: NOTHING_PAID,
     error,
-  }
+    ...(requestIds === undefined ? {} : { requestIds }),
+    ...(meter === undefined ? {} : { meter }),
+  })
+  if (row.outcome === null) throw new Error(`Attempt ${compactionId} was closed and has no outcome.`)
+  return { ...row.outcome, reading: await currentReading(deps, sessionId) }
+}
+
+/** A failed automatic attempt counts for the breaker; nothing to learn where no attempt is open. */
+async function meterAfterFailure(
+  deps: ActivityDeps,
+  sessionId: string,
+  compactionId: string,
+): Promise<MeterState | undefined> {
+  const row = await deps.store.attempt(sessionId, compactionId)
+  if (row?.state !== 'open') return undefined
+  const [{ header }, meter, surface, replies] = await Promise.all([
+    loadSession(deps, sessionId),
+    loadMeter(deps, sessionId),
+    deps.store.measure(sessionId),
+    countReplies(deps, sessionId),
+  ])
+  const tokens = row.plan?.tokensBefore ?? 0
+  return meterAfterPass(meter, {
+    cause: row.cause,
+    header,
+    outcome: { outcome: 'failed', tokensBefore: tokens, tokensAfter: tokens },
+    replies,
+    surfaceTokens: surface.nodes.reduce((sum, node) => sum + node.tokens, 0),
+    nowMs: deps.clock(),
+  })
 }

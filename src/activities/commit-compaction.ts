@@ -19,7 +19,6 @@ import { closeWithError } from './close-attempt.ts'
 import type { ActivityDeps } from './deps.ts'
 import { asOwner } from './owner.ts'
 import { countReplies, loadMeter, loadSession, readingOf } from './session-view.ts'
-import { settleOutcome } from './settle-outcome.ts'
 
 export type CommitInput = z.infer<typeof commitInputSchema>
 
@@ -31,24 +30,20 @@ export type CommitInput = z.infer<typeof commitInputSchema>
 export async function commitCompaction(deps: ActivityDeps, input: CommitInput): Promise<CompactionOutcome> {
   const { sessionId, compactionId } = input
   const row = await deps.store.attempt(sessionId, compactionId)
-  if (row?.outcome) return settleOutcome(deps, input, row.outcome)
+  if (row?.outcome) return row.outcome
   const ready = await readyToCommit(deps, input, row)
-  if ('error' in ready) return settleOutcome(deps, input, await closeWithError(deps, input, ready.error))
+  if ('error' in ready) return closeWithError(deps, input, ready.error)
   const events = await commitEvents(deps, input, ready)
   if (events.checkpoint.tokens >= ready.plan.shadowedTokenCount) {
     const message = `The checkpoint has ${events.checkpoint.tokens} tokens, its span only ${ready.plan.shadowedTokenCount}.`
-    return settleOutcome(
-      deps,
-      input,
-      await closeWithError(deps, input, { code: 'summary', stage: 'commit', message }),
-    )
+    return closeWithError(deps, input, { code: 'summary', stage: 'commit', message })
   }
   const { outcome, meter } = afterCommit(deps, input, ready, events)
   const ended = await asOwner(deps, sessionId, input.parent, (actor) =>
     deps.store.commitAttempt({ sessionId, actor, compactionId, ...events, outcome, meter }),
   )
   if (ended.outcome === null) throw new Error(`Attempt ${compactionId} was committed and has no outcome.`)
-  return settleOutcome(deps, input, ended.outcome)
+  return ended.outcome
 }
 
 interface Ready {

@@ -9,7 +9,6 @@ import type { ActivityDeps } from './deps.ts'
 import { overheadTokens } from './overhead.ts'
 import { asOwner } from './owner.ts'
 import { countReplies, currentReading, loadMeter, loadSession } from './session-view.ts'
-import { settleOutcome } from './settle-outcome.ts'
 
 export type PrepareResult = z.infer<typeof prepareResultSchema>
 
@@ -32,8 +31,7 @@ export async function prepareCompaction(
     try {
       return await prepareOnce(deps, input)
     } catch (error) {
-      if (isSessionError(error, 'Busy'))
-        return { kind: 'done', outcome: await settleOutcome(deps, input, await busyOutcome(deps, input)) }
+      if (isSessionError(error, 'Busy')) return { kind: 'done', outcome: await refusedAsBusy(deps, input) }
       if (!isSessionError(error, 'HeadMoved') || plans >= MAX_PLANS) throw error
     }
   }
@@ -42,7 +40,7 @@ export async function prepareCompaction(
 async function prepareOnce(deps: ActivityDeps, input: CompactionActivityInput): Promise<PrepareResult> {
   const { sessionId, compactionId, parent } = input
   const known = await deps.store.attempt(sessionId, compactionId)
-  if (known !== null) return resultOf(deps, input, known)
+  if (known !== null) return resultOf(known)
   const [session, surface, meter, replies] = await Promise.all([
     loadSession(deps, sessionId),
     deps.store.surface(sessionId),
@@ -63,7 +61,7 @@ async function prepareOnce(deps: ActivityDeps, input: CompactionActivityInput): 
   const row = await asOwner(deps, sessionId, parent, (actor) =>
     deps.store.openAttempt(openRequest(deps, input, actor, surface.head, plan)),
   )
-  return resultOf(deps, input, row)
+  return resultOf(row)
 }
 
 function openRequest(
@@ -86,6 +84,7 @@ function openRequest(
       childWorkflowId: info.workflowExecution?.workflowId ?? '',
       namespace: info.namespace,
       cluster: deps.cluster,
+      ...(input.requestIds === undefined ? {} : { requestIds: input.requestIds }),
       deadline: deps.clock() + ATTEMPT_MS,
     },
     copies: planned.copies,
@@ -93,18 +92,23 @@ function openRequest(
   }
 }
 
-async function resultOf(
-  deps: ActivityDeps,
-  input: CompactionActivityInput,
-  row: AttemptRow,
-): Promise<PrepareResult> {
+function resultOf(row: AttemptRow): PrepareResult {
   if (row.state === 'open' && row.plan !== null) return { kind: 'planned', chunks: row.plan.chunkEnds.length }
   if (row.outcome === null)
     throw new Error(`Attempt ${row.compactionId} is ${row.state} without plan and outcome.`)
-  return { kind: 'done', outcome: await settleOutcome(deps, input, row.outcome) }
+  return { kind: 'done', outcome: row.outcome }
 }
 
-async function busyOutcome(deps: ActivityDeps, input: CompactionActivityInput): Promise<CompactionOutcome> {
+/** No row is written for it, so those who asked are told here. */
+async function refusedAsBusy(deps: ActivityDeps, input: CompactionActivityInput): Promise<CompactionOutcome> {
+  const { sessionId, requestIds = [], parent } = input
+  const rows = requestIds.map((requestId) => ({
+    requestId,
+    state: 'refused' as const,
+    outcome: { error: 'Busy' },
+  }))
+  if (rows.length > 0)
+    await asOwner(deps, sessionId, parent, (actor) => deps.store.settleInbox({ sessionId, actor, rows }))
   const reading = await currentReading(deps, input.sessionId)
   return {
     v: 1,

@@ -3,11 +3,12 @@ import {
   WorkflowNotFoundError,
   WorkflowUpdateFailedError,
 } from '@temporalio/client'
-import { ManualCompactionError, SessionError } from '../shared/errors.ts'
+import { z } from 'zod'
+import { ERROR_NAMES, ManualCompactionError, SessionError } from '../shared/errors.ts'
+import type { SessionStore } from '../shared/ports/store.ts'
 import {
   type CompactionOutcome,
   type CompactionRequest,
-  compactionOutcomeSchema,
   compactionRequestSchema,
   problemOf,
   type Receipt,
@@ -88,16 +89,26 @@ export async function waitForCompaction(
       'interrupted',
       `The compaction ${requestId} was not settled within ${WAIT_MS / 60_000} minutes.`,
     )
-  return outcomeOf(row.outcome, requestId)
+  return outcomeOf(store, sessionId, row.outcome, requestId)
 }
 
-function outcomeOf(stored: unknown, requestId: string): CompactionOutcome {
-  const record = typeof stored === 'object' && stored !== null ? stored : {}
-  if ('outcome' in record) return compactionOutcomeSchema.parse(record.outcome)
-  const error = 'error' in record ? String(record.error) : 'unknown'
-  if (error === 'Busy' || error === 'busy')
-    throw new ManualCompactionError('busy', `The compaction ${requestId} was refused: another one was open.`)
-  if (error === 'cancelled')
+async function outcomeOf(
+  store: SessionStore,
+  sessionId: string,
+  settled: unknown,
+  requestId: string,
+): Promise<CompactionOutcome> {
+  const { compactionId, error } = settledSchema.parse(settled)
+  const attempt = compactionId === undefined ? null : await store.attempt(sessionId, compactionId)
+  if (attempt?.outcome) return attempt.outcome
+  const [name = 'unknown', ...rest] = (error ?? `attempt ${compactionId} has no outcome`).split(': ')
+  if (name === 'Busy')
+    throw new ManualCompactionError('busy', `The compaction ${requestId} was refused: another one is open.`)
+  if (name === 'Cancelled')
     throw new ManualCompactionError('cancelled', `The compaction ${requestId} was cancelled before it began.`)
-  throw new SessionError('LogRejected', `The compaction ${requestId} was refused: ${error}.`)
+  const message = rest.join(': ') || `The compaction ${requestId} was refused: ${name}.`
+  throw new SessionError(ERROR_NAMES.find((known) => known === name) ?? 'LogRejected', message)
 }
+
+/** What the inbox keeps of a settled request. */
+const settledSchema = z.looseObject({ compactionId: z.string().optional(), error: z.string().optional() })

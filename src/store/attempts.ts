@@ -26,6 +26,7 @@ import {
 } from './attempt-events.ts'
 import { findAttempt, type StoredAttempt, toAttemptRow } from './attempt-rows.ts'
 import { checkedEvent, checkedEvents } from './checked-event.ts'
+import { finishRequests } from './inbox.ts'
 import { LogWriter } from './log-writer.ts'
 import { saveMeter } from './meter.ts'
 import { loadSession, ownedSession, type StoredSession } from './session-rows.ts'
@@ -151,7 +152,7 @@ function commitTo(
   const summary = writer.add(checkedEvent({ ...input.summary, turn: row.turn, step: null }))
   const checkpoint = writer.add(checkedEvent(landingCheckpoint(row, plan, input.checkpoint, summary.seq)))
   const end = writer.add(checkedEvent(bracketEnd(row)))
-  endAttempt(tx, session, row.compactionId, {
+  endAttempt(tx, session, row, {
     ...atHead(input.outcome, writer),
     startSeq: row.startSeq ?? 0,
     summarySeq: summary.seq,
@@ -162,7 +163,7 @@ function commitTo(
 }
 
 export async function closeAttempt(context: StoreContext, input: CloseAttempt): Promise<AttemptRow> {
-  const { sessionId, compactionId, error, outcome } = input
+  const { sessionId, compactionId, error, outcome, requestIds, meter } = input
   checkId(compactionId)
   return attemptRow(context, [], (tx) => {
     const session = loadSession(tx.sql, sessionId)
@@ -172,7 +173,7 @@ export async function closeAttempt(context: StoreContext, input: CloseAttempt): 
     if (known === null) {
       const voided = failedOutcome({ compactionId, plan: null }, writer.control, error)
       insertAttempt(tx, session, {
-        input: inputOfId(sessionId, compactionId),
+        input: { ...inputOfId(sessionId, compactionId), ...(requestIds === undefined ? {} : { requestIds }) },
         state: 'void',
         plan: null,
         startSeq: null,
@@ -180,6 +181,7 @@ export async function closeAttempt(context: StoreContext, input: CloseAttempt): 
       })
     } else {
       endOpenAttempt(tx, session, writer, error, outcome)
+      saveMeter(tx.sql, session.id, meter)
       writer.save()
     }
     return requireAttempt(tx, session, compactionId)
@@ -198,7 +200,7 @@ export function endOpenAttempt(
   if (bracket === null) return
   const { row } = requireAttempt(tx, session, bracket.compactionId)
   const end = writer.add(checkedEvent(bracketEnd(row, error)))
-  endAttempt(tx, session, row.compactionId, {
+  endAttempt(tx, session, row, {
     ...failedOutcome(row, writer.control, error),
     ...measured(outcome),
     startSeq: bracket.startSeq,
@@ -224,7 +226,7 @@ function atHead(outcome: CompactionOutcome, { control }: LogWriter): CompactionO
 function endAttempt(
   { sql, now }: Tx,
   session: StoredSession,
-  compactionId: string,
+  row: AttemptRow,
   outcome: CompactionOutcome,
 ): void {
   sql.run(
@@ -232,8 +234,9 @@ function endAttempt(
     JSON.stringify(outcome),
     now,
     session.id,
-    compactionId,
+    row.compactionId,
   )
+  finishRequests(sql, session.id, row)
 }
 
 interface NewAttempt {
@@ -263,6 +266,7 @@ function insertAttempt(
     now,
     state === 'void' ? now : null,
   )
+  if (state === 'void') finishRequests(sql, id, input)
 }
 
 const spanOf = (writer: LogWriter, { shadowedSeqs }: CompactionPlan) =>

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import { SessionError } from '../shared/errors.ts'
 import type {
   ActorInput,
+  AttemptInput,
   Delivery,
   InboxKind,
   InboxRow,
@@ -26,6 +27,12 @@ interface SqlInbox {
   readonly state: InboxState
   readonly accepted_at: number
   readonly outcome: string | null
+}
+
+interface Settlement {
+  readonly requestId: string
+  readonly state: InboxState
+  readonly outcome?: unknown
 }
 
 export async function putInbox(context: StoreContext, given: PutInbox): Promise<InboxRow> {
@@ -68,19 +75,11 @@ export async function inbox(
 
 export async function settleInbox(
   context: StoreContext,
-  input: ActorInput & { rows: readonly { requestId: string; state: InboxState; outcome?: unknown }[] },
+  input: ActorInput & { rows: readonly Settlement[] },
 ): Promise<void> {
   await write(context, [], (tx) => {
     const { id } = ownedSession(tx, input)
-    for (const { requestId, state, outcome } of input.rows) {
-      tx.sql.run(
-        `UPDATE inbox SET state = ?, outcome = ? WHERE session = ? AND request_id = ? AND state IN ('waiting', 'running')`,
-        state,
-        outcome === undefined ? null : JSON.stringify(outcome),
-        id,
-        requestId,
-      )
-    }
+    for (const row of input.rows) settleRow(tx.sql, id, row)
   })
 }
 
@@ -108,6 +107,27 @@ export function finishTurn(sql: Sql, session: number, turn: number, reason: Turn
     JSON.stringify({ turn, reason }),
     session,
     turn,
+  )
+}
+
+/** The rows of those who asked for an attempt name it from now on; its outcome is in its own row. */
+export function finishRequests(
+  sql: Sql,
+  session: number,
+  { compactionId, requestIds = [] }: Pick<AttemptInput, 'compactionId' | 'requestIds'>,
+): void {
+  for (const requestId of requestIds)
+    settleRow(sql, session, { requestId, state: 'done', outcome: { compactionId } })
+}
+
+/** A row that is settled stays as it is. */
+function settleRow(sql: Sql, session: number, { requestId, state, outcome }: Settlement): void {
+  sql.run(
+    `UPDATE inbox SET state = ?, outcome = ? WHERE session = ? AND request_id = ? AND state IN ('waiting', 'running')`,
+    state,
+    outcome === undefined ? null : JSON.stringify(outcome),
+    session,
+    requestId,
   )
 }
 

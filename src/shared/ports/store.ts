@@ -281,6 +281,8 @@ export interface AttemptInput {
   readonly childWorkflowId: string
   readonly namespace: string
   readonly cluster: string
+  /** Inbox rows of those who asked: they become `done`, with the attempt's id, in the transaction that ends or voids it. */
+  readonly requestIds?: readonly string[]
   /** Milliseconds since the epoch after which the attempt is dead. */
   readonly deadline: number
 }
@@ -331,7 +333,9 @@ export interface CommitAttempt extends ActorInput {
   readonly meter?: unknown
 }
 
-export interface CloseAttempt {
+export interface CloseAttempt extends Pick<AttemptInput, 'requestIds'> {
+  /** Written when this call ends an open attempt. */
+  readonly meter?: unknown
   readonly sessionId: string
   readonly compactionId: string
   readonly error: AttemptError
