@@ -25,7 +25,7 @@ export const countAt = (object: JsonObject, key: string): number | undefined => 
   return typeof value === 'number' && Number.isSafeInteger(value) && value >= 0 ? value : undefined
 }
 
-export const wellFormed = (text: string): string => text.replace(/\p{Surrogate}/gu, '\uFFFD')
+const wellFormed = (text: string): string => text.replace(/\p{Surrogate}/gu, '\uFFFD')
 
 export type Parsed = { readonly value: unknown } | { readonly problem: string }
 
