@@ -36,7 +36,7 @@ const EXPLORER_WINDOW = 16_000
 const ENOUGH_COMPACTIONS = 3
 const MOST_STEPS = 60
 
-export const SUMMARY =
+const SUMMARY =
   'The task is to get to know the sources, file by file, in order. What was read so far is listed below by name; no file was changed. ' +
   'Nothing is blocked. Next: read on behind the last file, then say what each folder is for.'
 

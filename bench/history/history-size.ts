@@ -13,7 +13,7 @@ export async function historyOf(client: Client, workflowId: string): Promise<rea
   return (await client.workflow.getHandle(workflowId).fetchHistory()).events ?? []
 }
 
-export function costOf(events: readonly HistoryEvent[]): Cost {
+function costOf(events: readonly HistoryEvent[]): Cost {
   const { HistoryEvent } = proto.temporal.api.history.v1
   const encode = (event: HistoryEvent) => HistoryEvent.encode(event).finish().length
   return { events: events.length, bytes: events.reduce((sum, event) => sum + encode(event), 0) }
@@ -31,7 +31,7 @@ export function costPerStep(events: readonly HistoryEvent[], activity: string, c
 }
 
 /** Events of the parent that belong to its newest child: from its start to the end of the workflow task that took its result; none before that. */
-export function costOfChild(events: readonly HistoryEvent[]): Cost {
+function costOfChild(events: readonly HistoryEvent[]): Cost {
   const first = events.findLastIndex(
     (event) => event.startChildWorkflowExecutionInitiatedEventAttributes != null,
   )

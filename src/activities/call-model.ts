@@ -10,6 +10,7 @@ import type { ContentBlock } from '../shared/session/content.ts'
 import type { NewEvent } from '../shared/session/events.ts'
 import { keys } from '../shared/session/keys.ts'
 import { priceContent } from '../shared/tokens/price.ts'
+import { askModel } from './ask-model.ts'
 import type { ActivityDeps } from './deps.ts'
 import { landReply, recordedReply } from './land-reply.ts'
 import { liveText } from './live-text.ts'
@@ -155,7 +156,7 @@ async function generate(
     )
   const live = liveText(deps, request.sessionId, key)
   try {
-    return await client.generate(request, { signal: cancellationSignal(), onDelta: live.add })
+    return await askModel(client, request, { signal: cancellationSignal(), onDelta: live.add })
   } catch (error) {
     if (error instanceof ContextOverflowError) {
       throw new SessionError('ContextOverflow', error.message, { generation: surface.generation })

@@ -1,7 +1,8 @@
 import { z } from 'zod'
-import type { Tool, ToolContext } from '../shared/ports/tool.ts'
-import { type ContentBlock, type ToolUseBlock, text } from '../shared/session/content.ts'
+import type { Tool, ToolContext, ToolOutput } from '../shared/ports/tool.ts'
+import { type ContentBlock, contentSchema, isText, type ToolUseBlock, text } from '../shared/session/content.ts'
 import { wellFormed } from '../shared/session/well-formed.ts'
+import { untilAborted } from './until-aborted.ts'
 
 export interface ExecutedCall {
   readonly content: readonly ContentBlock[]
@@ -24,9 +25,9 @@ export async function executeTool(
   const timeout = AbortSignal.timeout(timeoutMs)
   const signal = AbortSignal.any([context.signal, timeout])
   try {
-    const output = await untilAborted(tool.run(parsedInput(tool, call.input), { ...context, signal }), signal)
-    if (typeof output === 'string') return { content: contentOf(output), isError: false }
-    return { content: contentOf(output.content), isError: output.isError ?? false }
+    return executed(
+      await untilAborted(tool.run(parsedInput(tool, call.input), { ...context, signal }), signal),
+    )
   } catch (error) {
     if (context.signal.aborted) throw error
     if (timeout.aborted)
@@ -35,21 +36,18 @@ export async function executeTool(
   }
 }
 
-/** A tool that ignores its signal must not hold the activity: its late answer is dropped. */
-function untilAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
-  return new Promise((resolve, reject) => {
-    const abort = () => reject(signal.reason)
-    if (signal.aborted) abort()
-    signal.addEventListener('abort', abort, { once: true })
-    work.then(resolve, reject).finally(() => signal.removeEventListener('abort', abort))
-  })
+/** @throws for what is no output of a tool: written, it would spoil every later request. */
+function executed(output: ToolOutput | string): ExecutedCall {
+  const { content, isError = false } = typeof output === 'string' ? { content: output } : output
+  const blocks = wellFormed(typeof content === 'string' ? [text(content)] : contentSchema.parse(content))
+  const stray = blocks.find((block) => (block.type === 'text' ? !isText(block) : FORBIDDEN.test(block.type)))
+  if (stray !== undefined) throw new TypeError(`it returned a block of type ${stray.type} that no result can hold`)
+  const kept = blocks.filter((block) => !isText(block) || block.text !== '')
+  return { content: kept.length === 0 ? [text('(no output)')] : kept, isError: isError === true }
 }
 
-function contentOf(output: string | readonly ContentBlock[]): readonly ContentBlock[] {
-  const blocks = wellFormed(typeof output === 'string' ? [text(output)] : output)
-  const kept = blocks.filter((block) => block.type !== 'text' || block['text'] !== '')
-  return kept.length === 0 ? [text('(no output)')] : kept
-}
+/** Blocks of an assistant's message, and results in a result. */
+const FORBIDDEN = /tool_(use|result)$|^(redacted_)?thinking$/
 
 function inputProblem(tool: Tool, input: unknown): string | undefined {
   if (!(tool.input instanceof z.ZodType)) return undefined

@@ -1,3 +1,4 @@
+import { SessionError } from '../shared/errors.ts'
 import type { SessionActivities } from '../shared/protocol.ts'
 import { acceptMessages, settleRequests } from './accept.ts'
 import { callModel } from './call-model.ts'
@@ -12,11 +13,18 @@ import { runTool } from './run-tool.ts'
 import { openSession } from './session-open.ts'
 import { startTurn } from './start-turn.ts'
 import { summarize } from './summarize.ts'
+import { toolProblem } from './tools/tool-problem.ts'
 
 export type { ActivityDeps, WorkflowRun, WorkflowRuns } from './deps.ts'
 
-/** All session activities over their dependencies, as a worker registers them. Expected failures become typed Temporal failures. */
+/**
+ * All session activities over their dependencies, as a worker registers them. Expected failures become typed Temporal failures.
+ *
+ * @throws SessionError `InvalidInput` for tools that no model can be given
+ */
 export function createSessionActivities(deps: ActivityDeps): SessionActivities {
+  const problem = toolProblem(deps.tools)
+  if (problem !== undefined) throw new SessionError('InvalidInput', problem)
   return {
     sessionOpen: activity(deps, openSession),
     sessionAccept: activity(deps, acceptMessages),

@@ -1,7 +1,10 @@
-import { type ContentBlock, isText } from '../shared/session/content.ts'
+import { type ContentBlock, isText, text } from '../shared/session/content.ts'
 import { utf8Bytes } from '../shared/session/prompt-content.ts'
 
-/** Keeps at most `maxBytes` of text (UTF-8), counting the rest; blocks that are no text are kept. */
+/**
+ * Keeps at most `maxBytes` of a tool's output (UTF-8) and counts the rest. Text keeps its beginning; a block of another kind that is too large becomes a
+ * sentence. Linear in the size of the output.
+ */
 export function keepBytes(
   content: readonly ContentBlock[],
   maxBytes: number,
@@ -9,26 +12,34 @@ export function keepBytes(
   let left = maxBytes
   let droppedBytes = 0
   const kept = content.flatMap((block): ContentBlock[] => {
-    if (!isText(block)) return [block]
-    const bytes = utf8Bytes(block.text)
-    const keep = bytes <= left ? block.text : prefixOfBytes(block.text, left)
-    const keptBytes = keep === block.text ? bytes : utf8Bytes(keep)
-    droppedBytes += bytes - keptBytes
-    left -= keptBytes
-    return keep === '' ? [] : [keep === block.text ? block : { ...block, text: keep }]
+    const bytes = utf8Bytes(isText(block) ? block.text : JSON.stringify(block))
+    if (bytes <= left) {
+      left -= bytes
+      return [block]
+    }
+    if (!isText(block)) {
+      droppedBytes += bytes
+      return [text(`[a block of type ${block.type} with ${bytes} bytes was not kept]`)]
+    }
+    const prefix = prefixOfBytes(block.text, left)
+    droppedBytes += bytes - prefix.bytes
+    left -= prefix.bytes
+    return prefix.text === '' ? [] : [{ ...block, text: prefix.text }]
   })
   return { content: kept, droppedBytes }
 }
 
-/** The longest prefix of whole code points within the bytes; at most four bytes shorter than possible. */
-function prefixOfBytes(value: string, maxBytes: number): string {
-  let low = 0
-  let high = value.length
-  while (low < high) {
-    const middle = (low + high + 1) >> 1
-    if (utf8Bytes(value.slice(0, middle)) <= maxBytes) low = middle
-    else high = middle - 1
+/** The longest prefix of whole code points within the bytes, of well-formed text. */
+function prefixOfBytes(value: string, maxBytes: number): { text: string; bytes: number } {
+  let units = 0
+  let bytes = 0
+  while (units < value.length) {
+    const unit = value.charCodeAt(units)
+    const isPair = unit >= 0xd800 && unit <= 0xdbff
+    const size = isPair ? 4 : unit < 0x80 ? 1 : unit < 0x800 ? 2 : 3
+    if (bytes + size > maxBytes) break
+    bytes += size
+    units += isPair ? 2 : 1
   }
-  const last = value.charCodeAt(low - 1)
-  return value.slice(0, last >= 0xd800 && last <= 0xdbff ? low - 1 : low)
+  return { text: value.slice(0, units), bytes }
 }

@@ -3,18 +3,19 @@ import { LIMITS } from '../shared/limits.ts'
 import type { ModelReply, ModelRequest } from '../shared/ports/model.ts'
 import type { Actor, SessionRow, SurfaceSnapshot } from '../shared/ports/store.ts'
 import type { Tool } from '../shared/ports/tool.ts'
-import { isToolUse, type ToolUseBlock, text } from '../shared/session/content.ts'
-import type { NewEvent, SessionEvent, TurnEndReason } from '../shared/session/events.ts'
+import type { ToolUseBlock } from '../shared/session/content.ts'
+import type { NewEvent, TurnEndReason } from '../shared/session/events.ts'
 import { keys } from '../shared/session/keys.ts'
 import { wellFormed } from '../shared/session/well-formed.ts'
 import { priceContent } from '../shared/tokens/price.ts'
 import type { CallModelInput, CallModelResult } from './call-model.ts'
+import { type Assistant, callsOf, codeAnswers, runningCalls, wasCutOff } from './code-answers.ts'
 import type { ActivityDeps } from './deps.ts'
 import { overheadTokens } from './overhead.ts'
 import { asOwner } from './owner.ts'
-import { currentReading, loadMeter } from './session-view.ts'
-import { COMPACT_TOOL } from './tools/compact-tool.ts'
+import { currentReading, loadMeter, loadSession } from './session-view.ts'
 import { uniqueCallIds } from './unique-call-ids.ts'
+import { writePaid } from './write-paid.ts'
 
 interface Landing {
   readonly input: CallModelInput
@@ -51,7 +52,7 @@ export async function landReply(deps: ActivityDeps, landing: Landing): Promise<C
     tokens: priceContent(content),
     surfaceOp: 'append',
   }
-  const answers = codeAnswers(assistant)
+  const answers = codeAnswers(assistant, session.header)
   const events = [assistant, ...answers.map((answer) => answer.event)]
   const meter = learnFromUsage(await loadMeter(deps, sessionId), {
     usage: reply.usage,
@@ -63,10 +64,12 @@ export async function landReply(deps: ActivityDeps, landing: Landing): Promise<C
     headSeq: surface.head,
   })
   const reason = endReason(assistant)
-  await asOwner(deps, sessionId, actor, (owner) =>
-    reason === undefined
-      ? deps.store.append({ sessionId, actor: owner, turn, events, meter })
-      : deps.store.endTurn({ sessionId, actor: owner, turn, reason, events, meter }),
+  await writePaid(() =>
+    asOwner(deps, sessionId, actor, (owner) =>
+      reason === undefined
+        ? deps.store.append({ sessionId, actor: owner, turn, events, meter })
+        : deps.store.endTurn({ sessionId, actor: owner, turn, reason, events, meter }),
+    ),
   )
   const landed = await recordedReply(deps, input)
   if (landed === null)
@@ -82,19 +85,20 @@ export async function recordedReply(
   const { sessionId, turn, step } = input
   const event = await deps.store.eventByKey(sessionId, keys.assistant(turn, step))
   if (event?.type !== 'assistant/message') return null
-  const [end, joined] = await Promise.all([
+  const [{ header }, end, joined] = await Promise.all([
+    loadSession(deps, sessionId),
     deps.store.eventByKey(sessionId, keys.turnEnd(turn)),
     joinedPrompts(deps, input),
   ])
-  const answered = new Set(codeAnswers(event).map((answer) => answer.call.id))
-  const compact = codeAnswers(event).find((answer) => answer.compact)
+  const compact = codeAnswers(event, header).find((answer) => answer.compact)
   const ended: TurnEndReason | undefined = end?.type === 'turn/end' ? end.data.reason : undefined
   return {
     kind: 'reply',
     reading: await currentReading(deps, sessionId),
-    calls: callsOf(event)
-      .filter((call) => !answered.has(call.id))
-      .map((call) => ({ callId: call.id, timeoutMs: timeoutOf(deps.tools, call.name) })),
+    calls: runningCalls(event, header).map((call) => ({
+      callId: call.id,
+      timeoutMs: timeoutOf(deps.tools, call.name),
+    })),
     ...(compact === undefined ? {} : { compact: compactCall(compact.call) }),
     ...(joined.length === 0 ? {} : { joined }),
     ...(ended === undefined ? {} : { ended }),
@@ -115,90 +119,13 @@ async function joinedPrompts(
   )
 }
 
-type Assistant = NewEvent<'assistant/message'> | SessionEvent<'assistant/message'>
-
-const callsOf = (event: Assistant): ToolUseBlock[] => event.data.content.filter(isToolUse)
-
 const timeoutOf = (tools: readonly Tool[], name: string) =>
   tools.find((tool) => tool.name === name)?.timeoutMs ?? TOOL_TIMEOUT_MS
-
-/** A reply that was cut off ends the turn: its calls may be half written, so none of them runs. */
-const wasCutOff = (event: Assistant) =>
-  event.data.stopReason === 'max_tokens' || event.data.stopReason === 'model_context_window_exceeded'
 
 function endReason(event: Assistant): TurnEndReason | undefined {
   if (event.data.stopReason === 'refusal') return 'blocked'
   if (wasCutOff(event)) return 'max-tokens'
   return callsOf(event).length === 0 ? 'completed' : undefined
-}
-
-interface CodeAnswer {
-  readonly call: ToolUseBlock
-  readonly compact: boolean
-  readonly event: NewEvent<'tool/result'>
-}
-
-/** The calls that no tool runs for, with their results. A pure function of the reply, so that a retry knows them again. */
-function codeAnswers(event: Assistant): CodeAnswer[] {
-  const cut = wasCutOff(event)
-  let compactSeen = false
-  let running = 0
-  return callsOf(event).flatMap((call): CodeAnswer[] => {
-    if (cut)
-      return [
-        answer(
-          event,
-          call,
-          false,
-          true,
-          'This call was cut off by the limit of the reply and was not run. Make a smaller call.',
-        ),
-      ]
-    if (call.name === COMPACT_TOOL.name) {
-      const first = !compactSeen
-      compactSeen = true
-      const said = first
-        ? 'Accepted: the conversation is compacted once all calls of this step are answered.'
-        : 'Already asked for in this step.'
-      return [answer(event, call, first, false, said)]
-    }
-    running++
-    if (running <= LIMITS.callsPerStep) return []
-    return [
-      answer(
-        event,
-        call,
-        false,
-        true,
-        `Not run: a step runs at most ${LIMITS.callsPerStep} calls, this is number ${running}. Call it again in the next step.`,
-      ),
-    ]
-  })
-}
-
-function answer(
-  event: Assistant,
-  call: ToolUseBlock,
-  compact: boolean,
-  isError: boolean,
-  said: string,
-): CodeAnswer {
-  const content = [text(said)]
-  const turn = event.turn ?? 1
-  const step = event.step ?? 1
-  return {
-    call,
-    compact,
-    event: {
-      key: keys.toolResult(turn, step, call.id),
-      type: 'tool/result',
-      turn,
-      step,
-      data: { callId: call.id, name: call.name, content, isError },
-      tokens: priceContent(content),
-      surfaceOp: 'append',
-    },
-  }
 }
 
 function compactCall(call: ToolUseBlock): { callId: string; focus?: string } {

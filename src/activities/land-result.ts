@@ -1,9 +1,10 @@
+import { measureContent } from '../shared/compaction/prune.ts'
 import { LIMITS } from '../shared/limits.ts'
 import type { Actor } from '../shared/ports/store.ts'
-import type { ToolUseBlock } from '../shared/session/content.ts'
+import type { ContentBlock, ToolUseBlock } from '../shared/session/content.ts'
 import type { NewEvent } from '../shared/session/events.ts'
 import { keys } from '../shared/session/keys.ts'
-import { cutToTokens } from '../shared/tokens/cut-to-tokens.ts'
+import { cutToTokens, MAX_CHARS_PER_TOKEN } from '../shared/tokens/cut-to-tokens.ts'
 import { priceContent } from '../shared/tokens/price.ts'
 import type { ActivityDeps } from './deps.ts'
 import type { ExecutedCall } from './execute-tool.ts'
@@ -11,12 +12,14 @@ import { keepBytes } from './keep-bytes.ts'
 import { asOwner } from './owner.ts'
 import type { RunToolInput } from './run-tool.ts'
 import { loadSession } from './session-view.ts'
+import { writePaid } from './write-paid.ts'
 
 interface Landing {
   readonly input: RunToolInput
   readonly actor: Actor
   readonly call: ToolUseBlock
   readonly executed: ExecutedCall
+  /** Calls of the step that tools run for. */
   readonly callsInStep: number
 }
 
@@ -31,7 +34,7 @@ export async function landResult(deps: ActivityDeps, landing: Landing): Promise<
       : Math.floor(policy.contextWindow / 2 / callsInStep)
   const limit = Math.min(policy.toolResultMaxTokens, share)
   const kept = keepBytes(executed.content, LIMITS.toolOutputBytes)
-  const fits = kept.droppedBytes === 0 && priceContent(kept.content) <= limit
+  const fits = kept.droppedBytes === 0 && fitsIn(kept.content, limit)
   const full = fits ? undefined : await writeOutput(deps, landing, kept)
   const content = full === undefined ? kept.content : cutToTokens(kept.content, limit, full)
   const event: NewEvent<'tool/result'> = {
@@ -49,12 +52,18 @@ export async function landResult(deps: ActivityDeps, landing: Landing): Promise<
     tokens: priceContent(content),
     surfaceOp: 'append',
   }
-  const written = await asOwner(deps, sessionId, actor, (owner) =>
-    deps.store.append({ sessionId, actor: owner, turn, events: [event] }),
+  const written = await writePaid(() =>
+    asOwner(deps, sessionId, actor, (owner) =>
+      deps.store.append({ sessionId, actor: owner, turn, events: [event] }),
+    ),
   )
   const [recorded] = written.events
   return recorded?.type === 'tool/result' ? recorded.data.isError : executed.isError
 }
+
+/** Counting many megabytes would stop the heartbeats: what has too many characters is over without being counted. */
+const fitsIn = (content: readonly ContentBlock[], limit: number): boolean =>
+  measureContent(content) <= limit * MAX_CHARS_PER_TOKEN && priceContent(content) <= limit
 
 async function writeOutput(
   deps: ActivityDeps,
@@ -70,8 +79,10 @@ async function writeOutput(
     data: { callId: call.id, name: call.name, content: [...kept.content], droppedBytes: kept.droppedBytes },
     tokens: 0,
   }
-  const written = await asOwner(deps, sessionId, actor, (owner) =>
-    deps.store.append({ sessionId, actor: owner, turn, events: [event] }),
+  const written = await writePaid(() =>
+    asOwner(deps, sessionId, actor, (owner) =>
+      deps.store.append({ sessionId, actor: owner, turn, events: [event] }),
+    ),
   )
   const [output] = written.events
   if (output === undefined)

@@ -1,3 +1,4 @@
+import { SessionError } from '../shared/errors.ts'
 import type { ModelClient, ModelReply, ModelRequest } from '../shared/ports/model.ts'
 import type { Actor } from '../shared/ports/store.ts'
 import type { PaidCalls } from '../shared/ports/summarizer.ts'
@@ -5,9 +6,11 @@ import type { Paid } from '../shared/protocol.ts'
 import type { NewEvent, RefusalReason, SessionEvent } from '../shared/session/events.ts'
 import { keys } from '../shared/session/keys.ts'
 import { wellFormed } from '../shared/session/well-formed.ts'
+import { askModel } from './ask-model.ts'
 import type { ActivityDeps } from './deps.ts'
 import { asOwner } from './owner.ts'
 import { addUsage, NO_USAGE } from './paid.ts'
+import { writePaid } from './write-paid.ts'
 
 interface AttemptCalls {
   readonly deps: ActivityDeps
@@ -42,14 +45,14 @@ export function paidCalls(calls: AttemptCalls): PaidCalls & { readonly spent: ()
   }
 }
 
-async function pay({ deps, signal }: AttemptCalls, { request }: Call): Promise<ModelReply> {
-  return clientOf(deps, request).generate(request, { signal })
-}
+const pay = ({ deps, signal }: AttemptCalls, { request }: Call): Promise<ModelReply> =>
+  askModel(clientOf(deps, request), request, { signal })
 
 function clientOf(deps: ActivityDeps, request: ModelRequest): ModelClient {
   const client = deps.models[request.provider]
   if (client === undefined)
-    throw new Error(
+    throw new SessionError(
+      'UnknownModel',
       `No worker of this task queue has the provider ${JSON.stringify(request.provider)} of the summarizer.`,
     )
   return client
@@ -78,8 +81,10 @@ async function record(calls: AttemptCalls, index: number, call: Call, reply: Mod
     },
     tokens: 0,
   }
-  const recorded = await asOwner(deps, sessionId, actor, (owner) =>
-    deps.store.recordCall({ sessionId, actor: owner, compactionId, complete: true, event, index }),
+  const recorded = await writePaid(() =>
+    asOwner(deps, sessionId, actor, (owner) =>
+      deps.store.recordCall({ sessionId, actor: owner, compactionId, complete: true, event, index }),
+    ),
   )
   return { ...fromStore(recorded), fromStore: false }
 }

@@ -1,16 +1,16 @@
 import { cancellationSignal } from '@temporalio/activity'
 import type { z } from 'zod'
 import { SessionError } from '../shared/errors.ts'
-import type { Actor } from '../shared/ports/store.ts'
-import type { Tool } from '../shared/ports/tool.ts'
+import type { Actor, SessionRow } from '../shared/ports/store.ts'
 import type { runToolInputSchema, runToolResultSchema } from '../shared/protocol.ts'
-import { isToolUse, type ToolUseBlock } from '../shared/session/content.ts'
+import type { ToolUseBlock } from '../shared/session/content.ts'
 import { keys } from '../shared/session/keys.ts'
+import { callsOf, runningCalls } from './code-answers.ts'
 import type { ActivityDeps } from './deps.ts'
 import { type ExecutedCall, errorResult, executeTool } from './execute-tool.ts'
 import { landResult } from './land-result.ts'
 import { callingRun } from './owner.ts'
-import { currentReading } from './session-view.ts'
+import { currentReading, loadSession } from './session-view.ts'
 import { claimCall } from './tool-claim.ts'
 
 export type RunToolInput = z.infer<typeof runToolInputSchema>
@@ -28,35 +28,39 @@ export async function runTool(deps: ActivityDeps, input: RunToolInput): Promise<
   const recorded = await deps.store.eventByKey(sessionId, keys.toolResult(turn, step, callId))
   if (recorded?.type === 'tool/result')
     return { reading: await currentReading(deps, sessionId), isError: recorded.data.isError }
-  const step_ = await callsOfStep(deps, input)
-  const call = step_.find((candidate) => candidate.id === callId)
-  if (call === undefined)
+  const session = await loadSession(deps, sessionId)
+  const reply = await deps.store.eventByKey(sessionId, keys.assistant(turn, step))
+  const call =
+    reply?.type === 'assistant/message' ? callsOf(reply).find(({ id }) => id === callId) : undefined
+  if (reply?.type !== 'assistant/message' || call === undefined)
     throw new SessionError(
       'InvalidInput',
       `Step ${step} of turn ${turn} has no call ${JSON.stringify(callId)}.`,
     )
-  const executed = await execute(deps, input, call, actor)
-  const isError = await landResult(deps, { input, actor, call, executed, callsInStep: step_.length })
+  const executed = await execute(deps, input, { call, session, actor })
+  const callsInStep = runningCalls(reply, session.header).length
+  const isError = await landResult(deps, { input, actor, call, executed, callsInStep })
   return { reading: await currentReading(deps, sessionId), isError }
 }
 
-async function callsOfStep(
-  deps: ActivityDeps,
-  { sessionId, turn, step }: RunToolInput,
-): Promise<ToolUseBlock[]> {
-  const assistant = await deps.store.eventByKey(sessionId, keys.assistant(turn, step))
-  return assistant?.type === 'assistant/message' ? assistant.data.content.filter(isToolUse) : []
+interface Called {
+  readonly call: ToolUseBlock
+  readonly session: SessionRow
+  readonly actor: Actor
 }
 
+/** Only what the session offers its model runs, whatever else this worker has. */
 async function execute(
   deps: ActivityDeps,
   input: RunToolInput,
-  call: ToolUseBlock,
-  actor: Actor,
+  { call, session, actor }: Called,
 ): Promise<ExecutedCall> {
-  const tool = deps.tools.find((candidate) => candidate.name === call.name)
+  const offered = session.header.tools.map(({ name }) => name)
+  const tool = deps.tools.find(({ name }) => name === call.name && offered.includes(name))
   if (tool === undefined)
-    return errorResult(`There is no tool ${JSON.stringify(call.name)}. Tools: ${toolNames(deps.tools)}.`)
+    return errorResult(
+      `There is no tool ${JSON.stringify(call.name)}. Tools: ${offered.join(', ') || 'none'}.`,
+    )
   const claimed = await claimCall(deps, input, actor)
   if (!claimed && tool.idempotent !== true) {
     return errorResult(
@@ -69,5 +73,3 @@ async function execute(
     signal: cancellationSignal(),
   })
 }
-
-const toolNames = (tools: readonly Tool[]) => tools.map((tool) => tool.name).join(', ') || 'none'

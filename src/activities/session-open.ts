@@ -1,9 +1,8 @@
-import { z } from 'zod'
+import type { z } from 'zod'
 import { resolvePolicy } from '../shared/compaction/policy.ts'
 import { PRESETS } from '../shared/compaction/presets.ts'
 import { SessionError } from '../shared/errors.ts'
 import type { SessionRow } from '../shared/ports/store.ts'
-import type { Tool } from '../shared/ports/tool.ts'
 import type { openInputSchema, openResultSchema, SessionStart } from '../shared/protocol.ts'
 import { canonicalJson } from '../shared/session/canonical-json.ts'
 import type { Header, ToolDefinition } from '../shared/session/events.ts'
@@ -12,6 +11,7 @@ import type { ActivityDeps } from './deps.ts'
 import { asOwner, callingRun, currentRun, takeOver, unknownSession } from './owner.ts'
 import { currentReading, loadSession } from './session-view.ts'
 import { COMPACT_TOOL } from './tools/compact-tool.ts'
+import { inputSchemaOf } from './tools/tool-problem.ts'
 
 /**
  * First activity of every run: creates the session or makes this run its owner, refuses what the worker cannot serve, and says what waits.
@@ -119,7 +119,7 @@ async function resolveHeader(deps: ActivityDeps, start: SessionStart): Promise<H
   )
   if (policy.summarizer !== 'deterministic' && deps.summarizer === undefined)
     requireProvider(deps, policy.summarizer.provider)
-  const tools = start.tools.map((name) => definitionOf(deps, name))
+  const tools = [...new Set(start.tools)].map((name) => definitionOf(deps, name))
   return {
     provider: model?.provider ?? null,
     model: model?.model ?? null,
@@ -171,10 +171,4 @@ function definitionOf(deps: ActivityDeps, name: string): ToolDefinition {
     )
   }
   return { name, description: tool.description, inputSchema: inputSchemaOf(tool) }
-}
-
-function inputSchemaOf(tool: Tool): Record<string, unknown> {
-  if (!('jsonSchema' in tool.input))
-    return z.toJSONSchema(tool.input, { io: 'input' }) as Record<string, unknown>
-  return { ...tool.input.jsonSchema }
 }

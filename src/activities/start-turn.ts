@@ -70,6 +70,6 @@ async function waitingMessages(
   return [...quiet, prompt].map((row) => pricedMessage(row.requestId, row.body as readonly ContentBlock[]))
 }
 
-export function pricedMessage(requestId: string, content: readonly ContentBlock[]): PricedMessage {
+function pricedMessage(requestId: string, content: readonly ContentBlock[]): PricedMessage {
   return { requestId, content, source: 'prompt', tokens: priceContent(content) }
 }

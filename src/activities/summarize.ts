@@ -1,11 +1,12 @@
-import { cancellationSignal } from '@temporalio/activity'
+import { Context, cancellationSignal } from '@temporalio/activity'
+import { TemporalFailure } from '@temporalio/common'
 import type { z } from 'zod'
 import { planCheckpoint } from '../shared/compaction/checkpoint.ts'
 import { deterministicSummarizer } from '../shared/compaction/deterministic-summarizer.ts'
 import { ratioOf } from '../shared/compaction/meter.ts'
 import { modelSummarizer } from '../shared/compaction/model-summarizer.ts'
 import { NOTHING_PAID } from '../shared/compaction/plan-attempt.ts'
-import { isSessionError } from '../shared/errors.ts'
+import { isSessionError, type SessionError } from '../shared/errors.ts'
 import type { AttemptRow, SessionRow, StoredSummary, SurfaceSnapshot } from '../shared/ports/store.ts'
 import { type SummarizeInput, type Summarizer, SummaryFailed } from '../shared/ports/summarizer.ts'
 import type { CompactionActivityInput, summarizeResultSchema } from '../shared/protocol.ts'
@@ -13,6 +14,7 @@ import type { SurfaceNode } from '../shared/session/events.ts'
 import { deriveMessages } from '../shared/session/messages.ts'
 import { countTokens } from '../shared/tokens/counter.ts'
 import { priceContent } from '../shared/tokens/price.ts'
+import { ATTEMPTS_OF_UNKNOWN } from './ask-model.ts'
 import { checkpointSource } from './checkpoint-source.ts'
 import type { ActivityDeps } from './deps.ts'
 import { asOwner } from './owner.ts'
@@ -58,14 +60,10 @@ async function run(
   const { sessionId, compactionId, turn, parent } = input
   const signal = cancellationSignal()
   const paid = paidCalls({ deps, sessionId, compactionId, turn, actor: parent, signal })
-  const stored = await attempted(summarizerOf(deps, session), work, { signal, paid })
-  if (
-    stored.summary === null &&
-    stored.fallbackReason !== undefined &&
-    !mayFallBack(session, input, stored.fallbackReason)
-  ) {
-    return failed(paid.spent(), 'summary', `No acceptable summary: ${stored.fallbackReason}.`)
-  }
+  const { stored, problem } = await attempted(summarizerOf(deps, session), work, { signal, paid })
+  const { fallbackReason } = stored
+  if (fallbackReason !== undefined && !mayFallBack(session, input, fallbackReason))
+    return failed(paid.spent(), 'summary', `No acceptable summary (${fallbackReason}): ${problem}`)
   await asOwner(deps, sessionId, parent, (actor) =>
     deps.store.recordSummary({ sessionId, actor, compactionId, summary: stored }),
   )
@@ -76,15 +74,36 @@ async function attempted(
   summarizer: Summarizer,
   work: SummarizeInput,
   context: Parameters<Summarizer['summarize']>[1],
-): Promise<StoredSummary> {
+): Promise<Attempted> {
   try {
-    return { summary: await summarizer.summarize(work, context) }
+    return { stored: { summary: await summarizer.summarize(work, context) } }
   } catch (error) {
-    if (error instanceof SummaryFailed) return { summary: null, fallbackReason: error.reason }
-    if (isSessionError(error, 'ModelFailed') && error.details['retryable'] !== true)
-      return { summary: null, fallbackReason: 'failed' }
+    const reason = error instanceof SummaryFailed ? error.reason : 'failed'
+    if (error instanceof SummaryFailed || (!context.signal.aborted && isFinal(error)))
+      return { stored: { summary: null, fallbackReason: reason }, problem: (error as Error).message }
     throw error
   }
+}
+
+interface Attempted {
+  readonly stored: StoredSummary
+  /** In words, beside a `fallbackReason`. */
+  readonly problem?: string
+}
+
+/** Attempts of the activity that end by a failure; after them a provider that is still away counts as failed, so that the policy's fallback is reached. */
+const LAST_ATTEMPT = 8
+
+/** Whether another attempt could not help. */
+function isFinal(error: unknown): boolean {
+  const { attempt } = Context.current().info
+  if (isSessionError(error)) return FINAL[error.name]?.(error, attempt) ?? false
+  return !(error instanceof TemporalFailure) && attempt >= ATTEMPTS_OF_UNKNOWN
+}
+
+const FINAL: { readonly [name: string]: (error: SessionError, attempt: number) => boolean } = {
+  UnknownModel: () => true,
+  ModelFailed: ({ details }, attempt) => details['retryable'] !== true || attempt >= LAST_ATTEMPT,
 }
 
 function summarizerOf(deps: ActivityDeps, session: SessionRow): Summarizer {

@@ -38,7 +38,7 @@ export const DEFAULT_TASK_QUEUE = 'durable-compaction'
 export const sessionIdSchema = z
   .string()
   .regex(SESSION_ID_PATTERN, 'a session id has 1 to 64 characters of A-Z a-z 0-9 . _ -')
-export const requestIdSchema = z.string().min(1).max(256)
+const requestIdSchema = z.string().min(1).max(256)
 
 /** What every session activity returns. `held`: above the limit, and the breaker holds. `overhead`: system and tools alone are above it. */
 export const readingSchema = z.strictObject({
@@ -53,11 +53,14 @@ export const readingSchema = z.strictObject({
 })
 export type Reading = z.infer<typeof readingSchema>
 
-export const taskQueuesSchema = z.strictObject({ models: z.string().min(1).optional(), tools: z.string().min(1).optional() })
+export const taskQueuesSchema = z.strictObject({
+  models: z.string().min(1).optional(),
+  tools: z.string().min(1).optional(),
+})
 export type TaskQueues = z.infer<typeof taskQueuesSchema>
 
 /** After this long without a beat an activity's worker counts as dead. Default 10,000; activities beat every 500. */
-export const heartbeatTimeoutSchema = z.int().min(1000)
+const heartbeatTimeoutSchema = z.int().min(1000)
 
 export const whenBusySchema = z.enum(['refuse', 'wait'])
 export type WhenBusy = z.infer<typeof whenBusySchema>
@@ -75,7 +78,7 @@ export const compactionRequestSchema = z.strictObject({
 })
 export type CompactionRequest = z.infer<typeof compactionRequestSchema>
 
-export const deliverySchema = z.enum(['next-turn', 'next-step', 'no-wake'])
+const deliverySchema = z.enum(['next-turn', 'next-step', 'no-wake'])
 
 /** `content` only from clients without a store (≤ 256 KiB); otherwise the body waits in the inbox under the id. */
 export const promptMessageSchema = z.strictObject({
@@ -92,10 +95,16 @@ export const cancelTurnSchema = z.strictObject({
 })
 export type CancelTurn = z.infer<typeof cancelTurnSchema>
 
-export const cancelCompactionSchema = z.strictObject({ requestId: requestIdSchema, reason: z.string().max(1000).optional() })
+export const cancelCompactionSchema = z.strictObject({
+  requestId: requestIdSchema,
+  reason: z.string().max(1000).optional(),
+})
 export type CancelCompaction = z.infer<typeof cancelCompactionSchema>
 
-export const closeSchema = z.strictObject({ requestId: requestIdSchema.optional(), reason: z.string().max(1000).optional() })
+export const closeSchema = z.strictObject({
+  requestId: requestIdSchema.optional(),
+  reason: z.string().max(1000).optional(),
+})
 export type CloseRequest = z.infer<typeof closeSchema>
 
 /** Answer of an update, within one workflow task. `known`: it waits or runs already. */
@@ -203,7 +212,9 @@ export const sessionWorkflowInputSchema = z.strictObject({
   heartbeatTimeoutMs: heartbeatTimeoutSchema.optional(),
   carried: carriedStateSchema.optional(),
   /** Only for tests and benchmarks: roll over after this many events or messages. */
-  rollOver: z.strictObject({ events: z.int().positive().optional(), messages: z.int().positive().optional() }).optional(),
+  rollOver: z
+    .strictObject({ events: z.int().positive().optional(), messages: z.int().positive().optional() })
+    .optional(),
 })
 export type SessionWorkflowInput = z.infer<typeof sessionWorkflowInputSchema>
 
@@ -261,7 +272,9 @@ export const callModelResultSchema = z.discriminatedUnion('kind', [
     kind: z.literal('reply'),
     reading: readingSchema,
     /** Calls to run, in order; those that code answered already (the `compact` tool, calls over the limit) are left out. */
-    calls: z.array(z.strictObject({ callId: z.string(), queue: z.string().optional(), timeoutMs: z.int().positive() })),
+    calls: z.array(
+      z.strictObject({ callId: z.string(), queue: z.string().optional(), timeoutMs: z.int().positive() }),
+    ),
     /** The model called `compact`. */
     compact: z.strictObject({ callId: z.string(), focus: z.string().optional() }).optional(),
     /** Waiting `next-step` prompts that joined this step. */
@@ -301,10 +314,19 @@ export const acceptResultSchema = z.strictObject({
 export const settleInputSchema = z.strictObject({
   ...base,
   rows: z.array(
-    z.strictObject({ requestId: requestIdSchema, state: z.enum(['done', 'refused']), compactionId: z.string().optional(), error: z.string().optional() }),
+    z.strictObject({
+      requestId: requestIdSchema,
+      state: z.enum(['done', 'refused']),
+      compactionId: z.string().optional(),
+      error: z.string().optional(),
+    }),
   ),
 })
-export const closeSessionInputSchema = z.strictObject({ ...base, requestId: requestIdSchema, reason: z.string().optional() })
+export const closeSessionInputSchema = z.strictObject({
+  ...base,
+  requestId: requestIdSchema,
+  reason: z.string().optional(),
+})
 export const readingResultSchema = z.strictObject({ reading: readingSchema })
 
 /** The compaction activities act for the parent's run; `sessionCompaction` passes it on from its own workflow info. */
@@ -323,8 +345,17 @@ export const summarizeResultSchema = z.discriminatedUnion('kind', [
   z.strictObject({ kind: z.literal('summarized'), paid: paidSchema, deterministic: z.boolean() }),
   z.strictObject({ kind: z.literal('failed'), paid: paidSchema, error: attemptErrorSchema }),
 ])
-export const commitInputSchema = z.strictObject({ ...compactionActivityInputSchema.shape, paid: paidSchema, deterministic: z.boolean() })
-export const closeAttemptInputSchema = z.strictObject({ ...base, compactionId: z.string(), error: attemptErrorSchema, requestIds: z.array(requestIdSchema).optional() })
+export const commitInputSchema = z.strictObject({
+  ...compactionActivityInputSchema.shape,
+  paid: paidSchema,
+  deterministic: z.boolean(),
+})
+export const closeAttemptInputSchema = z.strictObject({
+  ...base,
+  compactionId: z.string(),
+  error: attemptErrorSchema,
+  requestIds: z.array(requestIdSchema).optional(),
+})
 
 type In<T extends z.ZodType> = z.infer<T>
 
@@ -343,21 +374,6 @@ export interface SessionActivities {
   sessionCommitCompaction(input: In<typeof commitInputSchema>): Promise<CompactionOutcome>
   sessionCloseAttempt(input: In<typeof closeAttemptInputSchema>): Promise<CompactionOutcome>
 }
-
-export const ACTIVITIES = [
-  'sessionOpen',
-  'sessionAccept',
-  'sessionSettle',
-  'sessionStartTurn',
-  'sessionCallModel',
-  'sessionRunTool',
-  'sessionEndTurn',
-  'sessionClose',
-  'sessionPrepareCompaction',
-  'sessionSummarize',
-  'sessionCommitCompaction',
-  'sessionCloseAttempt',
-] as const satisfies readonly (keyof SessionActivities)[]
 
 // Queries
 

@@ -24,10 +24,10 @@ async function realOrNearest(path: string): Promise<string> {
   }
 }
 
-export function isBelow(root: string, path: string): boolean {
+function isBelow(root: string, path: string): boolean {
   const way = relative(root, path)
   return way === '' || !(way === '..' || way.startsWith(`..${sep}`) || isAbsolute(way))
 }
 
-export const isMissing = (error: unknown): boolean =>
+const isMissing = (error: unknown): boolean =>
   error instanceof Error && 'code' in error && error.code === 'ENOENT'

@@ -8,11 +8,11 @@ export interface RequestRecord {
   summaries: number
   /** Input tokens by our counter, plus `max_tokens`, of the largest request. */
   largest: number
-  /** One sentence per problem, at most {@link MAX_PROBLEMS}. */
+  /** One sentence per problem, at most 20. */
   readonly problems: string[]
 }
 
-export const MAX_PROBLEMS = 20
+const MAX_PROBLEMS = 20
 
 /** The model, with every request checked against the rules of the Anthropic API by a checker that shares no code with what builds it. */
 export function checkedModel(model: ModelClient, record: RequestRecord): ModelClient {

@@ -34,7 +34,7 @@ export interface ThinkingBlock extends ContentBlock {
   readonly signature: string
 }
 
-export const contentBlockSchema: z.ZodType<ContentBlock> = z.looseObject({ type: z.string().min(1) })
+const contentBlockSchema: z.ZodType<ContentBlock> = z.looseObject({ type: z.string().min(1) })
 export const contentSchema = z.array(contentBlockSchema)
 
 /** A message as every model client and summarizer gets it. */

@@ -18,7 +18,13 @@ export const usageSchema = z.strictObject({
 })
 export type Usage = z.infer<typeof usageSchema>
 
-export const messageSourceSchema = z.enum(['prompt', 'import', 'context', 'notice', 'durable-compaction/checkpoint'])
+export const messageSourceSchema = z.enum([
+  'prompt',
+  'import',
+  'context',
+  'notice',
+  'durable-compaction/checkpoint',
+])
 export type MessageSource = z.infer<typeof messageSourceSchema>
 
 export const toolDefinitionSchema = z.strictObject({
@@ -45,7 +51,14 @@ export const compactionCauseSchema = z.enum(['pressure', 'context-overflow', 'ma
 export type CompactionCause = z.infer<typeof compactionCauseSchema>
 export type CompactionTrigger = Extract<CompactionCause, 'pressure' | 'context-overflow'>
 
-export const turnEndReasonSchema = z.enum(['completed', 'aborted', 'error', 'max-tokens', 'blocked', 'interrupted'])
+export const turnEndReasonSchema = z.enum([
+  'completed',
+  'aborted',
+  'error',
+  'max-tokens',
+  'blocked',
+  'interrupted',
+])
 export type TurnEndReason = z.infer<typeof turnEndReasonSchema>
 
 export const refusalSchema = z.enum([
@@ -86,7 +99,11 @@ export const eventDataSchemas = {
   'session/end-seed': z.strictObject({}),
   'request/header': headerSchema,
   'turn/start': z.strictObject({ turn: z.int().positive(), requestId: z.string() }),
-  'turn/end': z.strictObject({ turn: z.int().positive(), reason: turnEndReasonSchema, message: z.string().optional() }),
+  'turn/end': z.strictObject({
+    turn: z.int().positive(),
+    reason: turnEndReasonSchema,
+    message: z.string().optional(),
+  }),
   'step/start': z.strictObject({ turn: z.int().positive(), step: z.int().positive() }),
   'step/end': z.strictObject({ turn: z.int().positive(), step: z.int().positive() }),
   'user/message': z.strictObject({
@@ -215,7 +232,8 @@ export type SessionEvent<T extends EventType = EventType> = {
 /** A node of the surface: a message event that is not shadowed. */
 export type SurfaceNode = SessionEvent<SurfaceType>
 
-export const isSurfaceType = (type: string): type is SurfaceType => (SURFACE_TYPES as readonly string[]).includes(type)
+export const isSurfaceType = (type: string): type is SurfaceType =>
+  (SURFACE_TYPES as readonly string[]).includes(type)
 
 /** Parses one event's data by its type. @throws ZodError when the data does not match. */
 export function parseEventData<T extends EventType>(type: T, data: unknown): EventData<T> {

@@ -6,7 +6,7 @@ import { KEY_PART_PATTERN } from '../limits.ts'
  */
 
 /** An id as it may stand in a key: itself when it is plain, its hash otherwise (53 bits, twice, in base 36). */
-export function keyPart(id: string): string {
+function keyPart(id: string): string {
   return KEY_PART_PATTERN.test(id) ? id : `h.${hash53(id, 1).toString(36)}${hash53(id, 2).toString(36)}`
 }
 
@@ -40,8 +40,10 @@ export const keys = {
   stepEnd: (turn: number, step: number) => `${at(turn, step)}.end`,
   assistant: (turn: number, step: number) => `${at(turn, step)}.assistant`,
   toolResult: (turn: number, step: number, callId: string) => `${at(turn, step)}.tool.${keyPart(callId)}`,
-  toolClaim: (turn: number, step: number, callId: string) => `${at(turn, step)}.tool.${keyPart(callId)}.claim`,
-  toolOutput: (turn: number, step: number, callId: string) => `${at(turn, step)}.tool.${keyPart(callId)}.output`,
+  toolClaim: (turn: number, step: number, callId: string) =>
+    `${at(turn, step)}.tool.${keyPart(callId)}.claim`,
+  toolOutput: (turn: number, step: number, callId: string) =>
+    `${at(turn, step)}.tool.${keyPart(callId)}.output`,
   shadowPrice: (seq: number) => `shadow.${seq}.price`,
   shadow: (seq: number) => `shadow.${seq}`,
   notice: (id: string) => `notice.${keyPart(id)}`,

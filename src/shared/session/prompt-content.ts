@@ -11,11 +11,14 @@ export function promptProblem(message: string | readonly ContentBlock[]): string
   const hasContent = blocks.some((block) => !isText(block) || block.text.trim() !== '')
   if (!hasContent) return 'the content is empty or blank: send text or at least one content block'
   const forbidden = blocks.find((block) => /tool_(use|result)$|^(redacted_)?thinking$/.test(block.type))
-  if (forbidden !== undefined) return `a block of type ${forbidden.type} cannot stand in a prompt: send text, images or documents`
+  if (forbidden !== undefined)
+    return `a block of type ${forbidden.type} cannot stand in a prompt: send text, images or documents`
   const textBytes = blocks.reduce((sum, block) => sum + (isText(block) ? utf8Bytes(block.text) : 0), 0)
-  if (textBytes > LIMITS.promptTextBytes) return `text of ${textBytes} bytes, allowed are ${LIMITS.promptTextBytes}: put the rest in a file that a tool reads`
+  if (textBytes > LIMITS.promptTextBytes)
+    return `text of ${textBytes} bytes, allowed are ${LIMITS.promptTextBytes}: put the rest in a file that a tool reads`
   const mediaBytes = blocks.reduce((sum, block) => sum + base64Bytes(block), 0)
-  if (mediaBytes > LIMITS.promptMediaBytes) return `images of ${mediaBytes} bytes, allowed are ${LIMITS.promptMediaBytes}: send smaller ones`
+  if (mediaBytes > LIMITS.promptMediaBytes)
+    return `images of ${mediaBytes} bytes, allowed are ${LIMITS.promptMediaBytes}: send smaller ones`
   return undefined
 }
 
@@ -33,6 +36,7 @@ export function utf8Bytes(value: string): number {
 
 function base64Bytes(block: ContentBlock): number {
   const source = block['source']
-  if (typeof source !== 'object' || source === null || !('data' in source) || typeof source.data !== 'string') return 0
+  if (typeof source !== 'object' || source === null || !('data' in source) || typeof source.data !== 'string')
+    return 0
   return Math.floor((source.data.length * 3) / 4)
 }
