@@ -86,6 +86,20 @@ describe('brackets', () => {
   it('replace only what was summarized', () => {
     refuses(
       withMessages(),
+      /not on the surface in this order/,
+      start,
+      summary,
+      checkpoint('m', [2, 9], [4, 5]),
+    )
+    refuses(
+      withMessages(),
+      /not on the surface in this order/,
+      start,
+      summary,
+      checkpoint('m', [3, 2], [4, 5]),
+    )
+    refuses(
+      withMessages(),
       /not the one that event 5 summarizes/,
       start,
       summary,

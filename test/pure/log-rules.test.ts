@@ -142,11 +142,14 @@ describe('shadow copies', () => {
       ...price,
       data: { ...price.data, shadowedTokenCount: 9 },
     })
-    refuses(inTurn(), /exactly one node/, { ...price, data: { ...price.data, shadowedSeqs: [5, 6] } })
-    refuses(inTurn(), /exactly one node/, {
-      ...price,
-      data: { ...price.data, shadowedRange: { start: 5, end: 6 } },
-    })
+    for (const [start, end, shadowedSeqs] of [
+      [6, 7, [6]],
+      [6, 6, [6, 5]],
+      [6, 6, [5]],
+    ] as const) {
+      const data = { ...price.data, shadowedRange: { start, end }, shadowedSeqs: [...shadowedSeqs] }
+      refuses(inTurn(), /exactly one node/, { ...price, data })
+    }
     refuses(inTurn(), /node 4 is not on the surface/, {
       ...price,
       data: { ...price.data, shadowedSeqs: [4], shadowedRange: { start: 4, end: 4 } },
@@ -160,6 +163,11 @@ describe('shadow copies', () => {
     const [priceOfPrompt, copyOfPrompt] = shadowCopy({ ...result, tokens: 5 }, 3)
     refuses(inTurn(), /exactly one tool\/result/, priceOfPrompt, copyOfPrompt)
     const second = toolResult(1, 1, 'c2', 'other')
+    refuses(append(inTurn(), second), /exactly one tool\/result/, price, {
+      ...copy,
+      surfaceOp: { op: 'replace', start: 6, end: 7 },
+      sourceEventSeqs: [6, 7],
+    })
     const [, copyOfSecond] = shadowCopy(second, 7)
     refuses(append(inTurn(), second), /price must stand directly before/, price, copyOfSecond)
   })
