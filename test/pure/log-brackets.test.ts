@@ -84,13 +84,7 @@ describe('brackets', () => {
     })
   })
   it('replace only what was summarized', () => {
-    refuses(
-      withMessages(),
-      /not on the surface in this order/,
-      start,
-      summary,
-      checkpoint('m', [2, 9], [4, 5]),
-    )
+    refuses(withMessages(), /not on the surface in this order/, start, summary, checkpoint('m', [2, 4], [5]))
     refuses(
       withMessages(),
       /not on the surface in this order/,
