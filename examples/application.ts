@@ -1,0 +1,57 @@
+// An application: starts a session, prompts it, follows it, compacts it by hand. Beside it runs session-worker.ts.
+// Run it twice: the request ids are the same, so nothing is asked or paid a second time.
+import { Client, Connection } from '@temporalio/client'
+import { ManualCompactionError, SessionClient } from 'durable-compaction'
+import { sqliteStore } from 'durable-compaction/store'
+
+const connection = await Connection.connect({ address: process.env['TEMPORAL_ADDRESS'] ?? 'localhost:7233' })
+const store = sqliteStore({ path: process.env['SESSION_STORE'] ?? 'sessions.db' })
+const sessions = new SessionClient({ client: new Client({ connection }), store, taskQueue: 'agents' })
+
+const session = await sessions.start('orders-of-ada', {
+  model: 'acme/clerk',
+  system: 'You help customers with their orders.',
+  tools: ['order_status'],
+  policy: { pins: { texts: ['Never promise a delivery date.'] } },
+})
+
+// Durable when `prompt` returns. `result` waits in the store: any process may call it, also after a crash.
+const turn = await session.prompt('Where are #4711, #4712 and #4713?', { requestId: 'mail-1' })
+const following = new AbortController()
+const followed = follow(turn.seq, following.signal)
+const { reason, message } = await turn.result() // and `usage`, of all its model calls
+console.log('answer:', reason, JSON.stringify(message))
+following.abort()
+await followed
+
+const second = await session.prompt('And #4714?', { requestId: 'mail-2' })
+await second.result()
+
+try {
+  const compaction = await session.compactNow({
+    requestId: 'by-hand',
+    focus: 'the lockers',
+    whenBusy: 'wait',
+    signal: AbortSignal.timeout(60_000),
+  })
+  if (compaction === null) console.log('nothing useful to compact')
+  else
+    console.log(
+      `compacted: ${compaction.shadowedSeqs.length} messages, ${compaction.tokensBefore} → ${compaction.tokensAfter} tokens`,
+    )
+} catch (error) {
+  if (!(error instanceof ManualCompactionError)) throw error
+  console.log('not compacted:', error.code, error.message)
+}
+for (const { compactionId, cause, outcome } of await session.compactionHistory({ limit: 20 }))
+  console.log('history:', compactionId, cause, outcome)
+await store.close()
+await connection.close()
+
+/** Events in order as they land, and the text that is being written. */
+async function follow(after: number, signal: AbortSignal): Promise<void> {
+  for await (const seen of session.watch({ after, signal })) {
+    if (seen.kind === 'delta') process.stdout.write(seen.text)
+    else console.log(`#${seen.event.seq} ${seen.event.type}`)
+  }
+}

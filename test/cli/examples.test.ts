@@ -1,0 +1,153 @@
+import assert from 'node:assert/strict'
+import { type ChildProcess, spawn } from 'node:child_process'
+import {
+  cpSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join, resolve } from 'node:path'
+import { after, before, test } from 'node:test'
+import { sqliteStore } from '../../src/store/index.ts'
+import { obtainServer } from '../../src/worker/dev-server/obtain-server.ts'
+
+// The examples as a user has them: in a folder of their own, with the built package in its node_modules, on a real server.
+
+const repository = resolve(import.meta.dirname, '../..')
+const app = mkdtempSync(join(tmpdir(), 'examples-'))
+const running = new Set<ChildProcess>()
+let server: Awaited<ReturnType<typeof obtainServer>>
+
+before(async () => {
+  server = await obtainServer()
+  await installPackage()
+  cpSync(join(repository, 'examples'), join(app, 'examples'), { recursive: true })
+})
+after(async () => {
+  for (const child of running) child.kill('SIGKILL')
+  await server?.stop()
+  rmSync(app, { recursive: true, force: true })
+})
+
+test('examples: an application and a session worker; the second run asks and pays nothing', {
+  timeout: 180_000,
+}, async () => {
+  const store = join(app, 'application.db')
+  const worker = await startWorker('session-worker.ts', store)
+  const first = await run('application.ts', store)
+  assert.match(first, /^#\d+ tool\/result$/m)
+  assert.match(first, /^answer: completed .*Found 3 orders/m)
+  const [, before, after] = /^compacted: \d+ messages, (\d+) → (\d+) tokens$/m.exec(first) ?? []
+  assert.ok(Number(after) < Number(before), first)
+  assert.match(first, /^history: manual.by-hand manual compacted$/m)
+
+  const head = await headOf(store, 'orders-of-ada')
+  const second = await run('application.ts', store)
+  assert.equal(compactedLine(second), compactedLine(first))
+  assert.equal(await headOf(store, 'orders-of-ada'), head, 'the second run wrote to the log')
+  await stop(worker)
+})
+
+test('examples: an existing worker with its own workflow, activity, tool and model', {
+  timeout: 180_000,
+}, async () => {
+  const store = join(app, 'own-worker.db')
+  const worker = await startWorker('own-worker/worker.ts', store)
+  const output = await run('own-worker/client.ts', store)
+  assert.match(output, /^answer: completed .*Found 2 orders/m)
+  await stop(worker)
+})
+
+async function headOf(path: string, sessionId: string): Promise<number | undefined> {
+  const store = sqliteStore({ path })
+  try {
+    return (await store.session(sessionId))?.head
+  } finally {
+    await store.close()
+  }
+}
+
+const compactedLine = (output: string) => /^compacted: .*$/m.exec(output)?.[0]
+
+/** The package as it is published, beside what it depends on. */
+async function installPackage(): Promise<void> {
+  const modules = join(app, 'node_modules')
+  const installed = join(modules, 'durable-compaction')
+  mkdirSync(installed, { recursive: true })
+  for (const name of readdirSync(join(repository, 'node_modules')))
+    if (!name.startsWith('.')) symlinkSync(join(repository, 'node_modules', name), join(modules, name))
+  writeFileSync(join(app, 'package.json'), '{"type": "module"}')
+  cpSync(join(repository, 'package.json'), join(installed, 'package.json'))
+  const tsc = join(repository, 'node_modules/typescript/bin/tsc')
+  const args = ['--project', 'tsconfig.build.json', '--outDir', join(installed, 'dist')]
+  await ended(spawn(process.execPath, [tsc, ...args], { cwd: repository, stdio: 'pipe' }), 'tsc')
+}
+
+function start(file: string, store: string): ChildProcess {
+  const child = spawn(process.execPath, ['--import', 'tsx', join('examples', file)], {
+    cwd: app,
+    env: { ...process.env, TEMPORAL_ADDRESS: server.address, SESSION_STORE: store },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
+  running.add(child)
+  child.once('close', () => running.delete(child))
+  return child
+}
+
+const run = (file: string, store: string): Promise<string> => ended(start(file, store), file)
+
+async function startWorker(file: string, store: string): Promise<ChildProcess> {
+  const worker = start(file, store)
+  let output = ''
+  await new Promise<void>((resolve, reject) => {
+    for (const stream of [worker.stdout, worker.stderr])
+      stream?.on('data', (chunk: Buffer) => {
+        output += chunk
+        if (output.includes('The worker polls')) resolve()
+      })
+    worker.once('close', (code) => reject(new Error(`${file} ended with ${code}:\n${output}`)))
+  })
+  return worker
+}
+
+/** Asks as a supervisor does; the worker ends by itself and well. */
+async function stop(worker: ChildProcess): Promise<void> {
+  const output = ended(worker, 'the worker')
+  worker.kill('SIGTERM')
+  await output
+}
+
+/** What a process printed; throws unless it ends with 0. */
+function ended(child: ChildProcess, name: string): Promise<string> {
+  let [output, errors] = ['', '']
+  child.stdout?.on('data', (chunk: Buffer) => {
+    output += chunk
+  })
+  child.stderr?.on('data', (chunk: Buffer) => {
+    errors += chunk
+  })
+  return new Promise((resolve, reject) => {
+    child.once('close', (code, signal) => {
+      if (code === 0) resolve(output)
+      else reject(new Error(`${name} ended with ${code ?? signal}:\n${output}\n${errors}`))
+    })
+  })
+}
+
+test('examples: the names that they import lead to the same files in the repository and in the package', () => {
+  const json = (path: string) => JSON.parse(readFileSync(join(repository, path), 'utf8'))
+  const exported: Record<string, { types: string }> = json('package.json').exports
+  const paths: Record<string, string[]> = json('tsconfig.json').compilerOptions.paths
+  const sources = Object.entries(exported)
+    .filter(([name]) => name !== './package.json')
+    .map(([name, { types }]) => [
+      name.replace('.', 'durable-compaction'),
+      [types.replace('./dist/', './src/').replace('.d.ts', '.ts')],
+    ])
+  assert.deepEqual(paths, Object.fromEntries(sources))
+})
