@@ -29,9 +29,7 @@ import { setVersioning } from './versioning.ts'
  * @throws ApplicationFailure with the name of a `SessionError`, when the session cannot be opened or belongs to another run.
  */
 export async function agentSession(input: SessionWorkflowInput): Promise<void> {
-  const problem =
-    problemOf(sessionIdSchema, workflowInfo().workflowId, 'workflowId') ??
-    problemOf(sessionWorkflowInputSchema, input, 'input')
+  const problem = inputProblem(input)
   const session = new SessionState(
     workflowInfo().workflowId,
     problem === undefined ? input.carried : undefined,
@@ -52,6 +50,15 @@ export async function agentSession(input: SessionWorkflowInput): Promise<void> {
 }
 
 setVersioning(agentSession, 'AUTO_UPGRADE')
+
+/** What a run took over is not judged again: a field of a newer release that was rolled back must not end a session. */
+function inputProblem(input: SessionWorkflowInput): string | undefined {
+  const problem = problemOf(sessionIdSchema, workflowInfo().workflowId, 'workflowId')
+  return (
+    problem ??
+    (input?.carried === undefined ? problemOf(sessionWorkflowInputSchema, input, 'input') : undefined)
+  )
+}
 
 /** Makes this run the owner. Null when a message woke a session that is not there or was closed: there is nothing to do. */
 async function openSession({ input, session, activities }: SessionEnv) {

@@ -24,10 +24,12 @@ export class CompactionHistory {
     this.count = count
   }
 
-  begin({ focus, ...begun }: Begun, startedAt: number): void {
+  begin({ compactionId, cause, turn, focus }: Begun, startedAt: number): void {
     this.count++
     const record: CompactionRecord = {
-      ...begun,
+      compactionId,
+      cause,
+      turn,
       ...(focus === undefined ? {} : { focus: focus.slice(0, RECORD_TEXT_CHARS) }),
       outcome: 'running',
       startedAt,

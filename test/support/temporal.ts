@@ -63,6 +63,8 @@ export async function openTemporal(): Promise<TestTemporal> {
       const taskQueue = options.taskQueue ?? `test-${randomUUID().slice(0, 8)}`
       const worker = await Worker.create({
         ...WORKER_SETTINGS,
+        ...(options.workerDeploymentOptions === undefined ? { buildId: 'test' } : {}),
+        ...CROWDED_MACHINE,
         connection,
         namespace,
         workflowBundle: bundle,
@@ -93,14 +95,15 @@ export async function openTemporal(): Promise<TestTemporal> {
 /** As in production, but for a shutdown that waits for nothing. The identity is short, since histories are measured. */
 const WORKER_SETTINGS = {
   identity: 'test',
-  buildId: 'test',
   maxHeartbeatThrottleInterval: 500,
   defaultHeartbeatThrottleInterval: 500,
   stickyQueueScheduleToStartTimeout: '1s',
   shutdownGraceTime: 0,
   shutdownForceTime: '5s',
-  isolateExecutionTimeout: '60s', // Measured by the clock: on a crowded machine the default of 5 s ends the process.
 } satisfies Partial<WorkerOptions>
+
+/** Not in the SDK's types. It is measured by the clock: on a crowded machine the default of 5 s ends the process. */
+const CROWDED_MACHINE = { isolateExecutionTimeout: '60s' }
 
 export async function testBundle(): Promise<WorkflowBundle> {
   const path = process.env['DURABLE_COMPACTION_TEST_BUNDLE']
