@@ -13,7 +13,15 @@ import {
   SESSION,
   type StoreTests,
 } from './harness.ts'
-import { ATTEMPT_ID, committing, openPlanned, outcome, twoMessages } from './sample-attempt.ts'
+import {
+  ATTEMPT_ID,
+  committing,
+  opening,
+  openPlanned,
+  outcome,
+  type Planned,
+  twoMessages,
+} from './sample-attempt.ts'
 import {
   assistantMessage,
   checkpoint,
@@ -149,6 +157,12 @@ const closeAttemptTests: StoreTests = {
     )
     assert.deepEqual(await store.commitAttempt(committing()), row)
   },
+  'writes the meter when it ends the attempt, and only then': async (store) => {
+    await openPlanned(store, await twoMessages(store))
+    await store.closeAttempt({ ...closing, meter: { v: 6 } })
+    await store.closeAttempt({ ...closing, meter: { v: 7 } })
+    assert.deepEqual(await store.meter(SESSION), { v: 6 })
+  },
   'keeps what its caller measured': async (store) => {
     await openPlanned(store, await twoMessages(store))
     const paid = {
@@ -200,8 +214,55 @@ const closeAttemptTests: StoreTests = {
   },
 }
 
+const asked = (planned: Planned) =>
+  opening(planned, { attempt: { ...opening(planned).attempt, requestIds: ['r1', 'none'] } })
+const request = (store: SessionStore, requestId: string) =>
+  store.putInbox({ sessionId: SESSION, requestId, kind: 'compaction', body: {} })
+/** State and outcome of the rows `r1`, which asked for the attempt, and `r2`, which did not. */
+const requests = async (store: SessionStore) =>
+  (await store.inbox(SESSION)).map((row) => [row.requestId, row.state, row.outcome])
+const SETTLED = [
+  ['r1', 'done', { compactionId: ATTEMPT_ID }],
+  ['r2', 'waiting', null],
+]
+
+const requestsTests: StoreTests = {
+  'are settled by the transaction that commits': async (store) => {
+    for (const id of ['r1', 'r2']) await request(store, id)
+    await store.openAttempt(asked(await twoMessages(store)))
+    assert.equal((await requests(store))[0]?.[1], 'waiting')
+    await store.commitAttempt(committing())
+    assert.deepEqual(await requests(store), SETTLED)
+  },
+  'are settled by any closer, and by a takeover': async (store) => {
+    for (const id of ['r1', 'r2']) await request(store, id)
+    await store.openAttempt(asked(await twoMessages(store)))
+    await store.takeOver({ sessionId: SESSION, actor: NEXT_RUN, lifeRunId: 'run-1', expectedFence: 1 })
+    assert.deepEqual(await requests(store), SETTLED)
+  },
+  'are settled when the attempt is void from the start': async (store) => {
+    for (const id of ['r1', 'r2']) await request(store, id)
+    const { plan: _, ...without } = asked(await twoMessages(store))
+    await store.openAttempt({ ...without, void: outcome({ outcome: 'nothing' }) })
+    assert.deepEqual(await requests(store), SETTLED)
+  },
+  'are settled when the attempt is voided before it opened': async (store) => {
+    for (const id of ['r1', 'r2']) await request(store, id)
+    await store.closeAttempt({ ...closing, requestIds: ['r1'] })
+    assert.deepEqual(await requests(store), SETTLED)
+  },
+  'that are settled stay as they are': async (store) => {
+    await request(store, 'r1')
+    await store.settleInbox({ ...AS_OWNER, rows: [{ requestId: 'r1', state: 'refused' }] })
+    await store.openAttempt(asked(await twoMessages(store)))
+    await store.closeAttempt(closing)
+    assert.deepEqual(await requests(store), [['r1', 'refused', null]])
+  },
+}
+
 /** Rule 4: the first end of an attempt wins. */
 export const endingTests: Readonly<Record<string, StoreTests>> = {
   commitAttempt: commitAttemptTests,
   closeAttempt: closeAttemptTests,
+  'requests of an attempt': requestsTests,
 }
