@@ -31,7 +31,7 @@ export function costPerStep(events: readonly HistoryEvent[], activity: string, c
 }
 
 /** Events of the parent that belong to its newest child: from its start to the end of the workflow task that took its result; none before that. */
-function costOfChild(events: readonly HistoryEvent[]): Cost {
+export function costOfChild(events: readonly HistoryEvent[]): Cost {
   const first = events.findLastIndex(
     (event) => event.startChildWorkflowExecutionInitiatedEventAttributes != null,
   )

@@ -1,6 +1,6 @@
 import type { z } from 'zod'
+import type { acceptInputSchema, acceptResultSchema, settleInputSchema } from '../shared/activity-protocol.ts'
 import { isSessionError, SessionError } from '../shared/errors.ts'
-import type { acceptInputSchema, acceptResultSchema, settleInputSchema } from '../shared/protocol.ts'
 import type { ActivityDeps } from './deps.ts'
 import { asOwner, callingRun } from './owner.ts'
 import { storeInline } from './start-turn.ts'

@@ -1,4 +1,5 @@
 import type { z } from 'zod'
+import type { commitInputSchema } from '../shared/activity-protocol.ts'
 import { meterAfterPass } from '../shared/compaction/after-pass.ts'
 import { buildCheckpoint } from '../shared/compaction/checkpoint.ts'
 import type { MeterState } from '../shared/compaction/meter.ts'
@@ -9,7 +10,7 @@ import type {
   StoredSummary,
   SurfaceSnapshot,
 } from '../shared/ports/store.ts'
-import type { CompactionOutcome, commitInputSchema } from '../shared/protocol.ts'
+import type { CompactionOutcome } from '../shared/protocol.ts'
 import { text } from '../shared/session/content.ts'
 import type { NewEvent, SurfaceNode } from '../shared/session/events.ts'
 import { keys } from '../shared/session/keys.ts'

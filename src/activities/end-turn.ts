@@ -1,5 +1,9 @@
 import type { z } from 'zod'
-import type { closeSessionInputSchema, endTurnInputSchema, readingResultSchema } from '../shared/protocol.ts'
+import type {
+  closeSessionInputSchema,
+  endTurnInputSchema,
+  readingResultSchema,
+} from '../shared/activity-protocol.ts'
 import type { ActivityDeps } from './deps.ts'
 import { asOwner, callingRun } from './owner.ts'
 import { currentReading } from './session-view.ts'

@@ -1,6 +1,12 @@
 import { z } from 'zod'
 import type { Tool, ToolContext, ToolOutput } from '../shared/ports/tool.ts'
-import { type ContentBlock, contentSchema, isText, type ToolUseBlock, text } from '../shared/session/content.ts'
+import {
+  type ContentBlock,
+  contentSchema,
+  isText,
+  type ToolUseBlock,
+  text,
+} from '../shared/session/content.ts'
 import { wellFormed } from '../shared/session/well-formed.ts'
 import { untilAborted } from './until-aborted.ts'
 
@@ -41,7 +47,8 @@ function executed(output: ToolOutput | string): ExecutedCall {
   const { content, isError = false } = typeof output === 'string' ? { content: output } : output
   const blocks = wellFormed(typeof content === 'string' ? [text(content)] : contentSchema.parse(content))
   const stray = blocks.find((block) => (block.type === 'text' ? !isText(block) : FORBIDDEN.test(block.type)))
-  if (stray !== undefined) throw new TypeError(`it returned a block of type ${stray.type} that no result can hold`)
+  if (stray !== undefined)
+    throw new TypeError(`it returned a block of type ${stray.type} that no result can hold`)
   const kept = blocks.filter((block) => !isText(block) || block.text !== '')
   return { content: kept.length === 0 ? [text('(no output)')] : kept, isError: isError === true }
 }

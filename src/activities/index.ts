@@ -1,5 +1,5 @@
+import type { SessionActivities } from '../shared/activity-protocol.ts'
 import { SessionError } from '../shared/errors.ts'
-import type { SessionActivities } from '../shared/protocol.ts'
 import { acceptMessages, settleRequests } from './accept.ts'
 import { callModel } from './call-model.ts'
 import { closeAttempt } from './close-attempt.ts'

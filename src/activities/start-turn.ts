@@ -1,7 +1,7 @@
 import type { z } from 'zod'
+import type { startTurnInputSchema, startTurnResultSchema } from '../shared/activity-protocol.ts'
 import { SessionError } from '../shared/errors.ts'
 import type { PricedMessage } from '../shared/ports/store.ts'
-import type { startTurnInputSchema, startTurnResultSchema } from '../shared/protocol.ts'
 import type { ContentBlock } from '../shared/session/content.ts'
 import { promptContent, promptProblem } from '../shared/session/prompt-content.ts'
 import { priceContent } from '../shared/tokens/price.ts'

@@ -2,12 +2,7 @@ import { z } from 'zod'
 import { COMPACTION_ERROR_CODES } from './errors.ts'
 import { LIMITS, SESSION_ID_PATTERN } from './limits.ts'
 import { contentSchema } from './session/content.ts'
-import {
-  attemptErrorSchema,
-  compactionCauseSchema,
-  turnEndReasonSchema,
-  usageSchema,
-} from './session/events.ts'
+import { attemptErrorSchema, compactionCauseSchema, usageSchema } from './session/events.ts'
 
 /**
  * The wire: names, inputs and results of workflows, activities, signals, updates and queries, one zod schema each,
@@ -38,7 +33,7 @@ export const DEFAULT_TASK_QUEUE = 'durable-compaction'
 export const sessionIdSchema = z
   .string()
   .regex(SESSION_ID_PATTERN, 'a session id has 1 to 64 characters of A-Z a-z 0-9 . _ -')
-const requestIdSchema = z.string().min(1).max(256)
+export const requestIdSchema = z.string().min(1).max(256)
 
 /** What every session activity returns. `held`: above the limit, and the breaker holds. `overhead`: system and tools alone are above it. */
 export const readingSchema = z.strictObject({
@@ -78,7 +73,7 @@ export const compactionRequestSchema = z.strictObject({
 })
 export type CompactionRequest = z.infer<typeof compactionRequestSchema>
 
-const deliverySchema = z.enum(['next-turn', 'next-step', 'no-wake'])
+export const deliverySchema = z.enum(['next-turn', 'next-step', 'no-wake'])
 
 /** `content` only from clients without a store (≤ 256 KiB); otherwise the body waits in the inbox under the id. */
 export const promptMessageSchema = z.strictObject({
@@ -232,148 +227,6 @@ export const compactionInputSchema = z.strictObject({
   heartbeatTimeoutMs: heartbeatTimeoutSchema.optional(),
 })
 export type CompactionInput = z.infer<typeof compactionInputSchema>
-
-// Activities: input and result of each; ids and numbers only
-
-const base = { v: z.literal(1), sessionId: sessionIdSchema }
-const inTurn = { ...base, turn: z.int().positive(), step: z.int().positive() }
-
-export const openInputSchema = z.strictObject({ ...base, start: sessionStartSchema.optional() })
-export const openResultSchema = z.strictObject({
-  life: z.int().positive(),
-  reading: readingSchema,
-  idleTimeoutMs: z.int().positive().nullable(),
-  /** A turn that an earlier run of this life left open. */
-  openTurn: z.strictObject({ turn: z.int().positive(), requestId: z.string() }).nullable(),
-  /** Prompts that wait in the store's inbox, which no signal of this life may have named. `no-wake` ones are left out. */
-  waiting: z.array(z.strictObject({ requestId: requestIdSchema, delivery: deliverySchema })),
-})
-
-export const startTurnInputSchema = z.strictObject({
-  ...base,
-  requestId: requestIdSchema,
-  /** Inline prompt: from a client without a store, an own workflow or another language. */
-  message: z.union([z.string(), contentSchema]).optional(),
-})
-export const startTurnResultSchema = z.strictObject({
-  turn: z.int().positive(),
-  status: z.enum(['new', 'resumed', 'ended']),
-  /** The step to run next. */
-  step: z.int().positive(),
-  reading: readingSchema,
-  compactionRetries: z.int().nonnegative(),
-  maxOverflowRetries: z.int().nonnegative(),
-  endReason: turnEndReasonSchema.optional(),
-})
-
-export const callModelInputSchema = z.strictObject(inTurn)
-export const callModelResultSchema = z.discriminatedUnion('kind', [
-  z.strictObject({
-    kind: z.literal('reply'),
-    reading: readingSchema,
-    /** Calls to run, in order; those that code answered already (the `compact` tool, calls over the limit) are left out. */
-    calls: z.array(
-      z.strictObject({ callId: z.string(), queue: z.string().optional(), timeoutMs: z.int().positive() }),
-    ),
-    /** The model called `compact`. */
-    compact: z.strictObject({ callId: z.string(), focus: z.string().optional() }).optional(),
-    /** Waiting `next-step` prompts that joined this step. */
-    joined: z.array(requestIdSchema).optional(),
-    /** Present when this reply ended the turn. */
-    ended: turnEndReasonSchema.optional(),
-    stopReason: z.string(),
-  }),
-  z.strictObject({
-    kind: z.literal('needs-compaction'),
-    reading: readingSchema,
-    /** Why the request cannot be sent, with its numbers: the turn's error when no compaction helps. */
-    message: z.string(),
-  }),
-])
-
-export const runToolInputSchema = z.strictObject({ ...inTurn, callId: z.string().min(1) })
-export const runToolResultSchema = z.strictObject({ reading: readingSchema, isError: z.boolean() })
-
-export const endTurnInputSchema = z.strictObject({
-  ...base,
-  turn: z.int().positive(),
-  reason: turnEndReasonSchema,
-  message: z.string().optional(),
-})
-
-export const acceptInputSchema = z.strictObject({
-  ...base,
-  prompts: z.array(promptMessageSchema.required({ requestId: true })),
-  compactions: z.array(compactionRequestSchema.required({ requestId: true })),
-})
-export const acceptResultSchema = z.strictObject({
-  /** Ids that the store refused, with the name of the error. */
-  refused: z.array(z.strictObject({ requestId: requestIdSchema, error: z.string() })),
-})
-
-export const settleInputSchema = z.strictObject({
-  ...base,
-  rows: z.array(
-    z.strictObject({
-      requestId: requestIdSchema,
-      state: z.enum(['done', 'refused']),
-      compactionId: z.string().optional(),
-      error: z.string().optional(),
-    }),
-  ),
-})
-export const closeSessionInputSchema = z.strictObject({
-  ...base,
-  requestId: requestIdSchema,
-  reason: z.string().optional(),
-})
-export const readingResultSchema = z.strictObject({ reading: readingSchema })
-
-/** The compaction activities act for the parent's run; `sessionCompaction` passes it on from its own workflow info. */
-export const compactionActivityInputSchema = z.strictObject({
-  ...compactionInputSchema.shape,
-  parent: z.strictObject({ workflowId: z.string().min(1), runId: z.string().min(1) }),
-})
-export type CompactionActivityInput = z.infer<typeof compactionActivityInputSchema>
-
-export const prepareResultSchema = z.discriminatedUnion('kind', [
-  z.strictObject({ kind: z.literal('planned'), chunks: z.int().positive() }),
-  z.strictObject({ kind: z.literal('done'), outcome: compactionOutcomeSchema }),
-])
-/** The attempt's summary is stored under its key; only what was paid comes back. */
-export const summarizeResultSchema = z.discriminatedUnion('kind', [
-  z.strictObject({ kind: z.literal('summarized'), paid: paidSchema, deterministic: z.boolean() }),
-  z.strictObject({ kind: z.literal('failed'), paid: paidSchema, error: attemptErrorSchema }),
-])
-export const commitInputSchema = z.strictObject({
-  ...compactionActivityInputSchema.shape,
-  paid: paidSchema,
-  deterministic: z.boolean(),
-})
-export const closeAttemptInputSchema = z.strictObject({
-  ...base,
-  compactionId: z.string(),
-  error: attemptErrorSchema,
-  requestIds: z.array(requestIdSchema).optional(),
-})
-
-type In<T extends z.ZodType> = z.infer<T>
-
-/** Activity types begin with `session`, so that they cannot hide a user's. */
-export interface SessionActivities {
-  sessionOpen(input: In<typeof openInputSchema>): Promise<In<typeof openResultSchema>>
-  sessionAccept(input: In<typeof acceptInputSchema>): Promise<In<typeof acceptResultSchema>>
-  sessionSettle(input: In<typeof settleInputSchema>): Promise<void>
-  sessionStartTurn(input: In<typeof startTurnInputSchema>): Promise<In<typeof startTurnResultSchema>>
-  sessionCallModel(input: In<typeof callModelInputSchema>): Promise<In<typeof callModelResultSchema>>
-  sessionRunTool(input: In<typeof runToolInputSchema>): Promise<In<typeof runToolResultSchema>>
-  sessionEndTurn(input: In<typeof endTurnInputSchema>): Promise<In<typeof readingResultSchema>>
-  sessionClose(input: In<typeof closeSessionInputSchema>): Promise<void>
-  sessionPrepareCompaction(input: CompactionActivityInput): Promise<In<typeof prepareResultSchema>>
-  sessionSummarize(input: CompactionActivityInput): Promise<In<typeof summarizeResultSchema>>
-  sessionCommitCompaction(input: In<typeof commitInputSchema>): Promise<CompactionOutcome>
-  sessionCloseAttempt(input: In<typeof closeAttemptInputSchema>): Promise<CompactionOutcome>
-}
 
 // Queries
 

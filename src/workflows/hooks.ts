@@ -1,6 +1,7 @@
 // Sandbox-safe parts for a workflow of one's own: the two decisions of the seam, the ids that name why an attempt runs, and the messages of a session.
-export { DEFAULT_TASK_QUEUE, WORKFLOWS } from '../shared/protocol.ts'
+
 export type { CompactionInput, CompactionOutcome, Reading } from '../shared/protocol.ts'
+export { DEFAULT_TASK_QUEUE, WORKFLOWS } from '../shared/protocol.ts'
 export { compactionIds } from '../shared/session/keys.ts'
 export { mayRetryRequest, newestReading, pressureWantsCompaction } from './decisions.ts'
 export {

@@ -1,6 +1,7 @@
 import { type ActivityOptions, proxyActivities } from '@temporalio/workflow'
+import type { SessionActivities } from '../shared/activity-protocol.ts'
 import type { ErrorName } from '../shared/errors.ts'
-import type { CompactionInput, SessionActivities } from '../shared/protocol.ts'
+import type { CompactionInput } from '../shared/protocol.ts'
 import type { ToolCall } from './turn-steps.ts'
 
 // How the session activities are called. Every number has its reason; every retry has a bound.

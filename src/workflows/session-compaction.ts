@@ -5,8 +5,8 @@ import {
   TemporalFailure,
   workflowInfo,
 } from '@temporalio/workflow'
+import type { CompactionActivityInput } from '../shared/activity-protocol.ts'
 import {
-  type CompactionActivityInput,
   type CompactionInput,
   type CompactionOutcome,
   compactionInputSchema,

@@ -1,11 +1,11 @@
 import type { z } from 'zod'
+import type { settleInputSchema } from '../shared/activity-protocol.ts'
 import type {
   CarriedState,
   CloseRequest,
   CompactionRecord,
   Reading,
   SessionState as SessionView,
-  settleInputSchema,
 } from '../shared/protocol.ts'
 import type { CompactionCause } from '../shared/session/events.ts'
 import { fitCarried } from './carried-state.ts'

@@ -1,9 +1,5 @@
-import type {
-  CompactionActivityInput,
-  CompactionOutcome,
-  Reading,
-  SessionActivities,
-} from '../../src/shared/protocol.ts'
+import type { CompactionActivityInput, SessionActivities } from '../../src/shared/activity-protocol.ts'
+import type { CompactionOutcome, Reading } from '../../src/shared/protocol.ts'
 import type { AttemptError, TurnEndReason } from '../../src/shared/session/events.ts'
 import { eventually } from './eventually.ts'
 

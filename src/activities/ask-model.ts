@@ -1,0 +1,60 @@
+import { Context } from '@temporalio/activity'
+import { ApplicationFailure } from '@temporalio/common'
+import { z } from 'zod'
+import { isSessionError, SessionError } from '../shared/errors.ts'
+import {
+  ContextOverflowError,
+  type ModelCallContext,
+  type ModelClient,
+  type ModelReply,
+  type ModelRequest,
+} from '../shared/ports/model.ts'
+import { problemOf } from '../shared/protocol.ts'
+import { contentSchema } from '../shared/session/content.ts'
+import { usageSchema } from '../shared/session/events.ts'
+import { untilAborted } from './until-aborted.ts'
+
+/** A failure that says nothing of itself may be the network: after so many attempts of the activity it is final. */
+export const ATTEMPTS_OF_UNKNOWN = 5
+
+const replySchema = z.object({
+  content: contentSchema,
+  stopReason: z.string(),
+  usage: usageSchema.nullable(),
+  model: z.string().optional(),
+})
+
+/**
+ * One call of a model client. It ends with the caller's cancel, also when the client ignores its signal.
+ *
+ * @throws ContextOverflowError and SessionError as the client throws them; anything else as SessionError `ModelFailed` with its message, retryable at first
+ */
+export async function askModel(
+  client: ModelClient,
+  request: ModelRequest,
+  context: ModelCallContext,
+): Promise<ModelReply> {
+  const reply = await untilAborted(generate(client, request, context), context.signal)
+  const problem = problemOf(replySchema, reply, 'reply')
+  if (problem === undefined) return reply
+  throw new SessionError(
+    'ModelFailed',
+    `The client of ${request.provider}/${request.model} gave what is no reply: ${problem}.`,
+  )
+}
+
+async function generate(
+  client: ModelClient,
+  request: ModelRequest,
+  context: ModelCallContext,
+): Promise<ModelReply> {
+  try {
+    return await client.generate(request, context)
+  } catch (error) {
+    if (error instanceof ContextOverflowError || error instanceof ApplicationFailure || isSessionError(error))
+      throw error
+    const message = error instanceof Error ? error.message : String(error)
+    const retryable = Context.current().info.attempt < ATTEMPTS_OF_UNKNOWN
+    throw new SessionError('ModelFailed', message, { retryable })
+  }
+}

@@ -1,0 +1,43 @@
+import { z } from 'zod'
+import type { Tool } from '../../shared/ports/tool.ts'
+import { COMPACT_TOOL } from './compact-tool.ts'
+
+/** As the Anthropic API takes them. */
+const NAME_PATTERN = /^[A-Za-z0-9_-]{1,128}$/
+
+/** Why a worker cannot offer these tools, in one sentence, or undefined. Found when the worker starts, not when a session does. */
+export function toolProblem(tools: readonly Tool[]): string | undefined {
+  const seen = new Set<string>()
+  for (const tool of tools) {
+    const problem = nameProblem(tool, seen) ?? schemaProblem(tool)
+    if (problem !== undefined) return problem
+    seen.add(tool.name)
+  }
+  return undefined
+}
+
+function nameProblem({ name }: Tool, seen: ReadonlySet<string>): string | undefined {
+  if (!NAME_PATTERN.test(name))
+    return `A tool's name has 1 to 128 characters of A-Z a-z 0-9 _ -, got ${JSON.stringify(name)}.`
+  if (name === COMPACT_TOOL.name)
+    return `The tool "${name}" is the session's own: give yours another name. The policy's compactTool says whether the model is offered it.`
+  return seen.has(name) ? `There are two tools ${JSON.stringify(name)}: rename or remove one.` : undefined
+}
+
+function schemaProblem(tool: Tool): string | undefined {
+  try {
+    const { type } = inputSchemaOf(tool)
+    return type === 'object'
+      ? undefined
+      : `The input of tool ${tool.name} must be an object, got ${JSON.stringify(type) ?? 'a schema without a type'}.`
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error)
+    return `The input of tool ${tool.name} has no JSON Schema (${reason}): use types that JSON has, or give jsonSchema.`
+  }
+}
+
+/** The JSON Schema that the model is given. */
+export function inputSchemaOf({ input }: Tool): Record<string, unknown> {
+  if ('jsonSchema' in input) return { ...input.jsonSchema }
+  return z.toJSONSchema(input, { io: 'input' }) as Record<string, unknown>
+}
