@@ -31,10 +31,14 @@ export function checkedEvent(event: NewEvent): CheckedEvent {
   const problem =
     firstProblem(envelopeSchema, event) ?? firstProblem(eventDataSchemas[event.type], event.data, 'data')
   if (problem !== undefined) throw invalid(event, problem)
-  const json = toJson(event, event.data)
-  if (!ESCAPED_SURROGATE.test(json)) return { event, json }
-  const mended = { ...event, data: wellFormed(event.data) } as NewEvent
-  return { event: mended, json: toJson(mended, mended.data) }
+  try {
+    const json = JSON.stringify(event.data)
+    if (!ESCAPED_SURROGATE.test(json)) return { event, json }
+    const mended = { ...event, data: wellFormed(event.data) } as NewEvent
+    return { event: mended, json: JSON.stringify(mended.data) }
+  } catch (error) {
+    throw invalid(event, `data is no JSON (${(error as Error).message})`)
+  }
 }
 
 export const checkedEvents = (events: readonly NewEvent[]): CheckedEvent[] => events.map(checkedEvent)
@@ -44,14 +48,6 @@ function firstProblem(schema: z.ZodType, value: unknown, ...path: string[]): str
   return issue === undefined
     ? undefined
     : `${[...path, ...issue.path].map(String).join('.') || 'event'}: ${issue.message}`
-}
-
-function toJson(event: NewEvent, data: unknown): string {
-  try {
-    return JSON.stringify(data)
-  } catch (error) {
-    throw invalid(event, `data is no JSON (${(error as Error).message})`)
-  }
 }
 
 const invalid = (event: NewEvent, problem: string) =>

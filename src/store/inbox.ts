@@ -132,12 +132,17 @@ function settleRow(sql: Sql, session: number, { requestId, state, outcome }: Set
 }
 
 function bodyJson({ requestId, body }: PutInbox): string {
-  const json = canonicalJson(wellFormed(body))
-  if (json !== undefined) return json
-  throw new SessionError(
-    'InvalidInput',
-    `The request ${JSON.stringify(requestId)} has no body: pass content blocks or a compaction request.`,
-  )
+  const refused = (why: string) =>
+    new SessionError(
+      'InvalidInput',
+      `The request ${JSON.stringify(requestId)} ${why}: pass content blocks or a compaction request.`,
+    )
+  if (body === undefined) throw refused('has no body')
+  try {
+    return canonicalJson(wellFormed(body))
+  } catch (error) {
+    throw refused(`has a body that is no JSON (${(error as Error).message})`)
+  }
 }
 
 function checkDoor(

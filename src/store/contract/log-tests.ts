@@ -13,8 +13,10 @@ import {
   SESSION,
   type StoreTests,
 } from './harness.ts'
+import { ATTEMPT_ID, committing, openPlanned, twoMessages } from './sample-attempt.ts'
 import {
   assistantMessage,
+  compactRestore,
   compactStart,
   endSeed,
   requestHeader,
@@ -25,6 +27,12 @@ import {
   turnStart,
   userMessage,
 } from './sample-events.ts'
+
+function nested(levels: number): unknown {
+  let value: unknown = 'x'
+  for (let level = 0; level < levels; level++) value = [value]
+  return value
+}
 
 const appendTests: StoreTests = {
   'gives back what it wrote, with seq and time': async (store) => {
@@ -116,6 +124,19 @@ const appendTests: StoreTests = {
     for (const event of bad)
       await refused(store, 'InvalidInput', () => appendTo(store, null, [event as NewEvent]))
   },
+  'refuses content that is no JSON': async (store) => {
+    const circular: Record<string, unknown> = {}
+    circular['self'] = circular
+    for (const value of [circular, 1n, nested(50_000)]) {
+      const event = {
+        ...userMessage('a', 'a'),
+        data: { content: [{ type: 'text', value }], source: 'import' as const },
+      }
+      await refused(store, 'InvalidInput', () => appendTo(store, null, [event]))
+      const put = { sessionId: SESSION, requestId: 'p', kind: 'prompt' as const, body: [value] }
+      await refused(store, 'InvalidInput', () => store.putInbox(put))
+    }
+  },
   'of nothing writes nothing': async (store) => {
     assert.deepEqual(await appendTo(store, null, []), {
       recorded: false,
@@ -204,6 +225,18 @@ const theSurfaceTests: StoreTests = {
         { ...copy, key: 'y' },
       ]),
     )
+  },
+  'gives a place back to what stood there, one compaction after the other': async (store) => {
+    await openPlanned(store, await twoMessages(store))
+    await store.commitAttempt(committing())
+    await appendTo(store, null, [userMessage('c', 'late')])
+    const seqs = async () => (await store.surface(SESSION)).nodes.map((node) => node.seq)
+    assert.deepEqual(await seqs(), [6, 8])
+    await refused(store, 'LogRejected', () => appendTo(store, null, [compactRestore(ATTEMPT_ID, 8)]))
+    const undone = await appendTo(store, null, [compactRestore(ATTEMPT_ID, 6)])
+    assert.equal(undone.generation, 2)
+    assert.deepEqual(await seqs(), [2, 3, 8])
+    assert.equal((await appendTo(store, null, [compactRestore(ATTEMPT_ID, 6)])).recorded, true)
   },
 }
 
