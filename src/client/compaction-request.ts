@@ -1,4 +1,5 @@
 import {
+  ApplicationFailure,
   WithStartWorkflowOperation,
   WorkflowNotFoundError,
   WorkflowUpdateFailedError,
@@ -16,38 +17,58 @@ import {
   WORKFLOWS,
 } from '../shared/protocol.ts'
 import { submitCompactionUpdate } from '../workflows/messages.ts'
+import { askWorker } from './ask-worker.ts'
 import { poll } from './poll.ts'
 import type { SessionOptions } from './session.ts'
 import { wakeOptions } from './wake.ts'
 
 type Identified = CompactionRequest & { readonly requestId: string }
 
-/** Stores the request where there is a store, then asks the workflow, which answers within one workflow task. */
-export async function requestCompaction(options: SessionOptions, request: Identified): Promise<Receipt> {
+/**
+ * Stores the request where there is a store, then asks the workflow, which answers within one workflow task.
+ *
+ * @throws SessionError by its name when the session refuses it, `WorkerUnavailable`; the signal's own reason
+ */
+export async function requestCompaction(
+  options: SessionOptions,
+  request: Identified,
+  signal?: AbortSignal,
+): Promise<Receipt> {
   const problem = problemOf(compactionRequestSchema, request, 'compaction')
   if (problem !== undefined) throw new SessionError('InvalidInput', problem)
-  const { client, store, sessionId } = options
+  const { store, sessionId } = options
   if (store !== undefined) {
     const { requestId, ...body } = request
     const row = await store.putInbox({ sessionId, requestId, kind: 'compaction', body })
     if (row.state === 'done' || row.state === 'refused') return { requestId, status: 'known', stored: true }
   }
+  try {
+    return await askWorker(options, () => submit(options, request), signal)
+  } catch (error) {
+    throw error instanceof WorkflowUpdateFailedError ? refusal(error) : error
+  }
+}
+
+/** To the running session, or to a new life of one that completed by idleness. */
+async function submit(options: SessionOptions, request: Identified): Promise<Receipt> {
+  const { workflow } = options.client
   const update = { args: [request] as [CompactionRequest], updateId: request.requestId }
   try {
-    return await client.workflow.getHandle(sessionId).executeUpdate(submitCompactionUpdate, update)
+    return await workflow.getHandle(options.sessionId).executeUpdate(submitCompactionUpdate, update)
   } catch (error) {
-    if (error instanceof WorkflowUpdateFailedError)
-      throw new SessionError('InvalidInput', error.cause?.message ?? error.message)
     if (!(error instanceof WorkflowNotFoundError)) throw error
     const startWorkflowOperation = new WithStartWorkflowOperation(WORKFLOWS.session, {
       ...(await wakeOptions(options)),
       workflowIdConflictPolicy: 'USE_EXISTING',
     })
-    return client.workflow.executeUpdateWithStart(submitCompactionUpdate, {
-      ...update,
-      startWorkflowOperation,
-    })
+    return workflow.executeUpdateWithStart(submitCompactionUpdate, { ...update, startWorkflowOperation })
   }
+}
+
+function refusal({ cause, message }: WorkflowUpdateFailedError): SessionError {
+  const type = cause instanceof ApplicationFailure ? cause.type : undefined
+  const name = ERROR_NAMES.find((known) => known === type) ?? 'InvalidInput'
+  return new SessionError(name, cause?.message ?? message)
 }
 
 /** Longer than a child may run. */

@@ -7,6 +7,11 @@ import {
   type CancelTurn,
   type CompactionRecord,
   type CompactionRequest,
+  cancelCompactionSchema,
+  cancelTurnSchema,
+  closeSchema,
+  problemOf,
+  promptMessageSchema,
   type Reading,
   type Receipt,
   type SessionState,
@@ -16,18 +21,12 @@ import {
 import type { ContentBlock } from '../shared/session/content.ts'
 import type { SessionEvent } from '../shared/session/events.ts'
 import { promptContent, promptProblem, utf8Bytes } from '../shared/session/prompt-content.ts'
-import {
-  cancelCompactionSignal,
-  cancelTurnSignal,
-  closeSignal,
-  compactionHistoryQuery,
-  contextReadingQuery,
-  sessionStateQuery,
-} from '../workflows/messages.ts'
+import { compactionHistoryQuery, contextReadingQuery, sessionStateQuery } from '../workflows/messages.ts'
+import { querySession } from './ask-worker.ts'
 import { requestCompaction, waitForCompaction } from './compaction-request.ts'
 import { type CompactionResult, compactionResult } from './compaction-result.ts'
 import { Turn } from './turn.ts'
-import { sendSignal } from './wake.ts'
+import { sendSignal, signalRunning } from './wake.ts'
 import { type Watched, type WatchOptions, watchSession } from './watch.ts'
 
 export interface SessionOptions {
@@ -72,6 +71,8 @@ export class Session {
     const { requestId = randomUUID(), delivery = 'next-turn' } = options
     const problem = promptProblem(content)
     if (problem !== undefined) throw new SessionError('InvalidInput', `prompt: ${problem}`)
+    const named = problemOf(promptMessageSchema, { requestId, delivery }, 'prompt')
+    if (named !== undefined) throw new SessionError('InvalidInput', named)
     const { store } = this.#options
     if (store === undefined) {
       const bytes = utf8Bytes(JSON.stringify(content))
@@ -130,11 +131,8 @@ export class Session {
   }: CompactOptions & { readonly span?: { start: number; end: number } }): Promise<CompactionResult | null> {
     signal?.throwIfAborted()
     const requestId = request.requestId ?? randomUUID()
-    const receipt = await requestCompaction(this.#options, {
-      ...request,
-      requestId,
-      whenBusy: request.whenBusy ?? 'refuse',
-    })
+    const named = { ...request, requestId, whenBusy: request.whenBusy ?? 'refuse' }
+    const receipt = await requestCompaction(this.#options, named, signal)
     if (receipt.status === 'busy')
       throw new ManualCompactionError(
         'busy',
@@ -144,39 +142,43 @@ export class Session {
     return compactionResult(this.#store('compactNow'), this.id, outcome)
   }
 
-  /** Stops the running turn, or the named one; the log stays valid. */
-  cancelTurn(request: CancelTurn = {}): Promise<void> {
-    return this.workflow.signal(cancelTurnSignal, request)
+  /** Stops the running turn, or the named one; the log stays valid. @throws SessionError `InvalidInput`, `SessionNotFound` */
+  async cancelTurn(request: CancelTurn = {}): Promise<void> {
+    const problem = problemOf(cancelTurnSchema, request, 'cancelTurn')
+    if (problem !== undefined) throw new SessionError('InvalidInput', problem)
+    await signalRunning(this.#options, SIGNALS.cancelTurn, request)
   }
 
-  cancelCompaction(requestId: string, reason?: string): Promise<void> {
-    return this.workflow.signal(cancelCompactionSignal, {
-      requestId,
-      ...(reason === undefined ? {} : { reason }),
-    })
+  /** Takes one request back; the attempt is cancelled when nobody else asked for it. @throws SessionError `InvalidInput`, `SessionNotFound` */
+  async cancelCompaction(requestId: string, reason?: string): Promise<void> {
+    const request = { requestId, ...(reason === undefined ? {} : { reason }) }
+    const problem = problemOf(cancelCompactionSchema, request, 'cancelCompaction')
+    if (problem !== undefined) throw new SessionError('InvalidInput', problem)
+    await signalRunning(this.#options, SIGNALS.cancelCompaction, request)
   }
 
-  /** Ends the session after the running turn; waiting prompts stay in the inbox. */
-  close(reason?: string): Promise<void> {
-    return this.workflow.signal(closeSignal, {
-      requestId: randomUUID(),
-      ...(reason === undefined ? {} : { reason }),
-    })
+  /** Ends the session after the running turn; waiting prompts stay in the inbox. Closing twice is once. @throws SessionError `InvalidInput`, `SessionNotFound` */
+  async close(reason?: string): Promise<void> {
+    const request = { requestId: randomUUID(), ...(reason === undefined ? {} : { reason }) }
+    const problem = problemOf(closeSchema, request, 'close')
+    if (problem !== undefined) throw new SessionError('InvalidInput', problem)
+    if ((await this.#options.store?.session(this.id))?.closed) return
+    await sendSignal(this.#options, SIGNALS.close, request)
   }
 
   /** Live control state; needs a worker. */
   state(): Promise<SessionState> {
-    return this.workflow.query(sessionStateQuery)
+    return querySession(this.#options, () => this.workflow.query(sessionStateQuery))
   }
 
   /** Newest first, bounded; needs a worker. The whole record is in the store. */
   async compactionHistory(options: { readonly limit?: number } = {}): Promise<readonly CompactionRecord[]> {
-    const records = await this.workflow.query(compactionHistoryQuery)
+    const records = await querySession(this.#options, () => this.workflow.query(compactionHistoryQuery))
     return options.limit === undefined ? records : records.slice(0, options.limit)
   }
 
   contextReading(): Promise<Reading | null> {
-    return this.workflow.query(contextReadingQuery)
+    return querySession(this.#options, () => this.workflow.query(contextReadingQuery))
   }
 
   /** What the store keeps of the session; null when it does not know it. */

@@ -1,15 +1,25 @@
-import { type Client, WorkflowExecutionAlreadyStartedError, WorkflowFailedError } from '@temporalio/client'
-import { ERROR_NAMES, type ErrorName, SessionError } from '../shared/errors.ts'
 import {
+  type Client,
+  WorkflowExecutionAlreadyStartedError,
+  WorkflowFailedError,
+  type WorkflowHandle,
+} from '@temporalio/client'
+import { ERROR_NAMES, SessionError } from '../shared/errors.ts'
+import { LIMITS } from '../shared/limits.ts'
+import {
+  problemOf,
   QUERIES,
   type SessionStart,
   type SessionState,
   type SessionWorkflowInput,
+  sessionWorkflowInputSchema,
   WORKFLOWS,
 } from '../shared/protocol.ts'
 import { canonicalJson } from '../shared/session/canonical-json.ts'
 import { hash53 } from '../shared/session/keys.ts'
+import { utf8Bytes } from '../shared/session/prompt-content.ts'
 import { splitQueues } from '../shared/task-queues.ts'
+import { WORKER_ANSWER_MS } from './ask-worker.ts'
 import { poll } from './poll.ts'
 
 export interface StartOptions {
@@ -39,9 +49,6 @@ interface Start {
   readonly options: StartOptions
 }
 
-/** A worker that runs answers within a second; this long without an answer means that there is none. */
-const ACCEPT_MS = 10_000
-
 export async function startSession({
   client,
   taskQueue: defaultQueue,
@@ -56,6 +63,8 @@ export async function startSession({
     ...(options.splitTaskQueues === false ? {} : { taskQueues: splitQueues(taskQueue) }),
     ...(options.heartbeatTimeoutMs === undefined ? {} : { heartbeatTimeoutMs: options.heartbeatTimeoutMs }),
   }
+  const problem = problemOf(sessionWorkflowInputSchema, input, 'start') ?? sizeProblem(input)
+  if (problem !== undefined) throw new SessionError('InvalidInput', problem)
   const settings = hash53(canonicalJson(start)).toString(36)
   try {
     await client.workflow.start(WORKFLOWS.session, {
@@ -83,6 +92,13 @@ function sessionStart(options: StartOptions): SessionStart {
   }
 }
 
+/** Temporal ends the connection, or retries without end, on what is far too large. */
+function sizeProblem(input: SessionWorkflowInput): string | undefined {
+  const bytes = utf8Bytes(JSON.stringify(input))
+  if (bytes <= LIMITS.startBytes) return undefined
+  return `start: system, policy and sampling have ${bytes} bytes, allowed are ${LIMITS.startBytes}: shorten the system prompt, or send its material as a prompt`
+}
+
 async function requireSameSettings(client: Client, sessionId: string, settings: string): Promise<void> {
   const { memo } = await client.workflow.getHandle(sessionId).describe()
   if (memo?.['settings'] === settings) return
@@ -95,7 +111,7 @@ async function requireSameSettings(client: Client, sessionId: string, settings: 
 /** Polls the session's state until the first activity has answered; a refusal is thrown by its own name. */
 async function accepted(client: Client, sessionId: string, taskQueue: string): Promise<void> {
   const handle = client.workflow.getHandle(sessionId)
-  const state = await poll(ACCEPT_MS, async () => {
+  const state = await poll(WORKER_ANSWER_MS, async () => {
     const { status } = await handle.describe()
     if (status.name === 'FAILED') return 'failed' as const
     if (status.name !== 'RUNNING') return 'ended' as const
@@ -105,22 +121,37 @@ async function accepted(client: Client, sessionId: string, taskQueue: string): P
     return answer === undefined || answer.status === 'starting' ? undefined : ('accepted' as const)
   })
   if (state === 'failed') throw await refusal(handle)
-  if (state === undefined) {
-    throw new SessionError(
+  if (state !== undefined) return
+  const waited = `within ${WORKER_ANSWER_MS / 1000} s`
+  throw (
+    (await hindrance(handle, waited)) ??
+    new SessionError(
       'WorkerUnavailable',
-      `No worker of task queue ${JSON.stringify(taskQueue)} answered within ${ACCEPT_MS / 1000} s: start one. The session ${sessionId} waits for it.`,
+      `No worker of task queue ${JSON.stringify(taskQueue)} answered ${waited}: start one. The session ${sessionId} waits for it.`,
     )
-  }
+  )
 }
+
+/** What the first activity failed by, when a worker answered and could not open the session. */
+async function hindrance(handle: WorkflowHandle, waited: string): Promise<SessionError | undefined> {
+  const { raw } = await handle.describe()
+  const failure = raw.pendingActivities?.find(({ lastFailure }) => lastFailure)?.lastFailure
+  if (!failure) return undefined
+  return new SessionError(
+    nameOf(failure.applicationFailureInfo?.type) ?? 'WorkerUnavailable',
+    `The session ${handle.workflowId} could not be opened ${waited} and tries on: ${failure.message}`,
+  )
+}
+
+const nameOf = (type: unknown) => ERROR_NAMES.find((name) => name === type)
 
 async function refusal(handle: { result(): Promise<unknown> }): Promise<Error> {
   try {
     await handle.result()
   } catch (error) {
     for (let cause: unknown = error; cause instanceof Error; cause = cause.cause) {
-      const type = 'type' in cause ? cause.type : undefined
-      if (typeof type === 'string' && (ERROR_NAMES as readonly string[]).includes(type))
-        return new SessionError(type as ErrorName, cause.message)
+      const name = nameOf('type' in cause ? cause.type : undefined)
+      if (name !== undefined) return new SessionError(name, cause.message)
     }
     if (error instanceof WorkflowFailedError || error instanceof Error) return error
   }

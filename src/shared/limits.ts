@@ -9,6 +9,8 @@ export const LIMITS = {
   promptMediaBytes: 20 * 1024 * 1024,
   /** A prompt or request that travels inline through Temporal, for clients without a store. */
   inlineBytes: 256 * 1024,
+  /** What a session is started with: system prompt, policy, sampling. Below the server's 2 MiB for one payload. */
+  startBytes: 1024 * 1024,
   /** Kept output of one tool call; what is beyond is counted, not kept. */
   toolOutputBytes: 16 * 1024 * 1024,
   /** Tool calls of one step that run; the others get an error result. */

@@ -7,21 +7,34 @@ const HEAD_SHARE = 0.65
 /** Each round shrinks by the measured ratio; text of very uneven density needs a few. */
 const MAX_ROUNDS = 12
 
+/** More than text has, unless it is mostly blanks. What is beyond it is cut off before anything is counted, for many megabytes take seconds to count. */
+export const MAX_CHARS_PER_TOKEN = 16
+
 /** Head, marker and tail of a result so that its price is at most `maxTokens`; the marker names the event with the whole. */
 export function cutToTokens(
   content: readonly ContentBlock[],
   maxTokens: number,
   fullSeq: number,
 ): readonly ContentBlock[] {
-  let chars = measureContent(content)
-  let cut = content
+  const whole = measureContent(content)
+  let chars = Math.min(whole, maxTokens * MAX_CHARS_PER_TOKEN)
+  let cut = chars < whole ? shortened(content, chars, fullSeq) : content
   for (let round = 0; round < MAX_ROUNDS; round++) {
     const tokens = priceContent(cut)
     if (tokens <= maxTokens) return cut
     chars = Math.max(0, Math.floor(chars * (maxTokens / tokens) * 0.95) - 1)
-    const headChars = Math.floor(chars * HEAD_SHARE)
-    cut =
-      pruneContent(content, { thresholdChars: 0, headChars, tailChars: chars - headChars }, fullSeq) ?? cut
+    cut = shortened(content, chars, fullSeq)
   }
   return cut
+}
+
+function shortened(
+  content: readonly ContentBlock[],
+  chars: number,
+  fullSeq: number,
+): readonly ContentBlock[] {
+  const headChars = Math.floor(chars * HEAD_SHARE)
+  return (
+    pruneContent(content, { thresholdChars: 0, headChars, tailChars: chars - headChars }, fullSeq) ?? content
+  )
 }

@@ -1,0 +1,50 @@
+import { WorkflowNotFoundError } from '@temporalio/client'
+import { SessionError } from '../shared/errors.ts'
+import type { SessionOptions } from './session.ts'
+
+/** A worker that runs answers within a second; this long without an answer means that there is none. */
+export const WORKER_ANSWER_MS = 10_000
+
+const DEADLINE_EXCEEDED = 4
+
+/**
+ * Asks the session's workflow for what only a worker can answer.
+ *
+ * @throws SessionError `WorkerUnavailable`; the signal's own reason; else what `ask` throws
+ */
+export async function askWorker<T>(
+  { client, sessionId }: SessionOptions,
+  ask: () => Promise<T>,
+  signal?: AbortSignal,
+): Promise<T> {
+  const asked = signal === undefined ? ask : () => client.withAbortSignal(signal, ask)
+  try {
+    return await client.withDeadline(Date.now() + WORKER_ANSWER_MS, asked)
+  } catch (error) {
+    signal?.throwIfAborted()
+    if (grpcCode(error) !== DEADLINE_EXCEEDED) throw error
+    throw new SessionError(
+      'WorkerUnavailable',
+      `No worker answered for session ${sessionId} within ${WORKER_ANSWER_MS / 1000} s: start one on its task queue. What was asked for may still be done when one comes.`,
+    )
+  }
+}
+
+/** A query of the session. @throws SessionError `SessionNotFound`, `WorkerUnavailable` */
+export async function querySession<T>(options: SessionOptions, query: () => Promise<T>): Promise<T> {
+  try {
+    return await askWorker(options, query)
+  } catch (error) {
+    if (!(error instanceof WorkflowNotFoundError)) throw error
+    throw new SessionError(
+      'SessionNotFound',
+      `Temporal does not know session ${options.sessionId}: start it first. What is left of it can be read from the store.`,
+    )
+  }
+}
+
+function grpcCode(error: unknown): unknown {
+  for (let cause = error; cause instanceof Error; cause = cause.cause)
+    if ('code' in cause && typeof cause.code === 'number') return cause.code
+  return undefined
+}
