@@ -1,0 +1,78 @@
+import assert from 'node:assert/strict'
+import { after, before, describe, test } from 'node:test'
+import { isSessionError } from '../../src/shared/errors.ts'
+import { scriptedModel } from '../../src/worker/index.ts'
+import { eventually } from '../support/eventually.ts'
+import { openRealSessions, type RealSessions } from '../support/real-sessions.ts'
+
+// The lives of one session, from the store alone: closed and started again, asleep and woken, killed from outside.
+
+let hold = false
+const model = scriptedModel(
+  async ({ messages }, { signal }) => {
+    if (hold) await new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason)))
+    return `Answer ${messages.length}.`
+  },
+  { capacity: { contextWindow: 100_000, maxOutputTokens: 4_000 } },
+)
+
+let real: RealSessions
+before(async () => {
+  real = await openRealSessions({ scripted: model })
+})
+after(() => real.close())
+
+const START = { model: 'scripted/scripted', heartbeatTimeoutMs: 2_000 }
+
+describe('lives of a session', () => {
+  test('closed: a prompt is SessionClosed; started again, it goes on with the whole log as a new life', async () => {
+    const session = await real.start()
+    await (await session.prompt('one')).result({ timeoutMs: 20_000 })
+    await session.close('enough')
+    await session.workflow.result()
+    await assert.rejects(session.prompt('two'), (error) => isSessionError(error, 'SessionClosed'))
+    const again = await real.sessions.start(session.id, START)
+    const result = await (await again.prompt('three')).result({ timeoutMs: 20_000 })
+    assert.equal(result.reason, 'completed')
+    assert.equal(result.turn, 2)
+    const row = await again.stored()
+    assert.equal(row?.life, 2)
+    const said = (await real.log(again)).flatMap((event) =>
+      event.type === 'user/message' ? [event.data.content[0]?.['text']] : [],
+    )
+    assert.deepEqual(said, ['one', 'three'])
+  })
+
+  test('asleep: it completes after its idle time and a prompt wakes it as a new life', async () => {
+    const session = await real.start({ policy: { idleTimeout: 1_000 } })
+    await session.workflow.result()
+    const result = await (await session.prompt('wake up')).result({ timeoutMs: 20_000 })
+    assert.equal(result.reason, 'completed')
+    assert.equal((await session.stored())?.life, 2)
+  })
+
+  test('I7: terminated in a turn, it reopens from the store: the turn ends as interrupted, every accepted prompt is answered', async () => {
+    const session = await real.start()
+    hold = true
+    const first = await session.prompt('one')
+    await eventually(
+      () => real.log(session),
+      (events) => events.some((event) => event.type === 'step/start'),
+    )
+    const second = await session.prompt('two')
+    await session.workflow.terminate('gone')
+    hold = false
+    const third = await session.prompt('three')
+    const results = await Promise.all(
+      [first, second, third].map((turn) => turn.result({ timeoutMs: 30_000 })),
+    )
+    assert.deepEqual(
+      results.map((result) => result.reason),
+      ['interrupted', 'completed', 'completed'],
+    )
+    const said = (await real.log(session)).flatMap((event) =>
+      event.type === 'user/message' ? [event.data.content[0]?.['text']] : [],
+    )
+    assert.deepEqual(said, ['one', 'two', 'three'])
+  })
+})
