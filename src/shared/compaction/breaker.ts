@@ -100,7 +100,7 @@ export function breakerHolds(state: BreakerState, question: BreakerQuestion): bo
 }
 
 /** True after the allowed number of ineffective passes in a row. */
-export const isTripped = (state: BreakerState, settings: ResolvedPolicy['breaker']): boolean =>
+const isTripped = (state: BreakerState, settings: ResolvedPolicy['breaker']): boolean =>
   state.ineffective >= settings.maxIneffectivePasses
 
 /** True when people have yet to be told that automatic compaction pauses. */

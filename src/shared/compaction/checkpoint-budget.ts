@@ -1,10 +1,10 @@
 import type { ResolvedPolicy } from './policy-schema.ts'
 
 /** The prompt asks for this many tokens of summary, the gate refuses more than `SUMMARY_LIMIT_TOKENS`. */
-export const SUMMARY_ASK_TOKENS = 1_800
-export const SUMMARY_LIMIT_TOKENS = 2_700
+const SUMMARY_ASK_TOKENS = 1_800
+const SUMMARY_LIMIT_TOKENS = 2_700
 /** Plan and open errors of a checkpoint. */
-export const STATE_TOKENS = 300
+const STATE_TOKENS = 300
 /** All pins together. */
 export const PIN_LIMIT_TOKENS = 2_000
 
