@@ -2,6 +2,7 @@ import { spawnSync } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import { benchSessionHistory } from './session-history.ts'
 import { benchStoreScale } from './store-scale.ts'
+import { benchSurface } from './surface.ts'
 
 // `npm run bench [-- --short] [-- NAME…]`: every benchmark in one run, as ratios. Exit 1 when one is above its bound.
 const short = process.argv.includes('--short')
@@ -10,6 +11,7 @@ const wanted = (name: string) => names.length === 0 || names.includes(name)
 
 const problems: string[] = []
 if (wanted('history')) problems.push(...(await benchSessionHistory(short)))
+if (wanted('surface')) problems.push(...(await benchSurface(short)))
 if (wanted('store')) problems.push(...(await benchStoreScale(short)))
 for (const [name, file] of [
   ['counter', 'counter.ts'],

@@ -26,7 +26,7 @@ export interface Places {
 }
 
 /** Where server and store are: the options, else the environment, else a running `dev`, else the defaults. */
-export function placesOf(options: CommonOptions, env: NodeJS.ProcessEnv = process.env): Places {
+function placesOf(options: CommonOptions, env: NodeJS.ProcessEnv = process.env): Places {
   const home = homeFolder(env)
   const dev = readDevState(home)
   return {

@@ -63,7 +63,7 @@ async function replayFile(
   }
 }
 
-export const isClean = ({ requests, log }: ReplayReport): boolean =>
+const isClean = ({ requests, log }: ReplayReport): boolean =>
   requests.problems.length === 0 &&
   log.problems.length === 0 &&
   log.brackets.opened === log.brackets.closedOnce
