@@ -118,7 +118,8 @@ async function accepted(client: Client, sessionId: string, taskQueue: string): P
     const answer = await client
       .withDeadline(Date.now() + 2000, () => handle.query<SessionState>(QUERIES.sessionState))
       .catch(() => undefined)
-    return answer === undefined || answer.status === 'starting' ? undefined : ('accepted' as const)
+    const isDecided = answer !== undefined && answer.status !== 'starting' && answer.status !== 'failed'
+    return isDecided ? ('accepted' as const) : undefined // One that failed is about to close with its error.
   })
   if (state === 'failed') throw await refusal(handle)
   if (state !== undefined) return

@@ -32,7 +32,7 @@ export async function openRealSessions(
 ): Promise<RealSessions> {
   const temporal = await openTemporal()
   const folder = mkdtempSync(join(tmpdir(), 'dc-real-'))
-  const store = sqliteStore({ path: join(folder, 'sessions.db') })
+  const store = options.store ?? sqliteStore({ path: join(folder, 'sessions.db') })
   const taskQueue = `real-${randomUUID().slice(0, 8)}`
   const worker = await createSessionWorker({
     connection: temporal.connection,
