@@ -123,16 +123,17 @@ async function microPass(
 /** O2: a request that is known not to fit is never sent. */
 async function preflight(
   deps: ActivityDeps,
-  { sessionId, header }: SessionRow,
+  session: SessionRow,
   snapshot: SurfaceSnapshot,
   replies: number,
 ): Promise<CallModelResult | null> {
+  const { header } = session
   const { contextWindow, replyMaxTokens } = header.policy
   if (contextWindow === null) return null
   const reading = readingOf({
     header,
     snapshot,
-    meter: await loadMeter(deps, sessionId),
+    meter: await loadMeter(deps, session),
     replies,
     nowMs: deps.clock(),
   })

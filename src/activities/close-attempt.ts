@@ -41,9 +41,10 @@ async function meterAfterFailure(
 ): Promise<MeterState | undefined> {
   const row = await deps.store.attempt(sessionId, compactionId)
   if (row?.state !== 'open') return undefined
-  const [{ header }, meter, surface, replies] = await Promise.all([
-    loadSession(deps, sessionId),
-    loadMeter(deps, sessionId),
+  const session = await loadSession(deps, sessionId)
+  const { header } = session
+  const [meter, surface, replies] = await Promise.all([
+    loadMeter(deps, session),
     deps.store.measure(sessionId),
     countReplies(deps, sessionId),
   ])

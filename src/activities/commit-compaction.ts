@@ -74,10 +74,10 @@ async function readyToCommit(
       },
     }
   }
-  const [session, surface, meter, replies] = await Promise.all([
-    loadSession(deps, sessionId),
+  const session = await loadSession(deps, sessionId)
+  const [surface, meter, replies] = await Promise.all([
     deps.store.surface(sessionId),
-    loadMeter(deps, sessionId),
+    loadMeter(deps, session),
     countReplies(deps, sessionId),
   ])
   const shadowed = new Set(plan.shadowedSeqs)

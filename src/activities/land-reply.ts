@@ -54,7 +54,7 @@ export async function landReply(deps: ActivityDeps, landing: Landing): Promise<C
   }
   const answers = codeAnswers(assistant, session.header)
   const events = [assistant, ...answers.map((answer) => answer.event)]
-  const meter = learnFromUsage(await loadMeter(deps, sessionId), {
+  const meter = learnFromUsage(await loadMeter(deps, session), {
     usage: reply.usage,
     modelKey: `${request.provider}/${request.model}`,
     nodes: surface.nodes,

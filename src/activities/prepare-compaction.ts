@@ -42,10 +42,10 @@ async function prepareOnce(deps: ActivityDeps, input: CompactionActivityInput): 
   const { sessionId, compactionId, parent } = input
   const known = await deps.store.attempt(sessionId, compactionId)
   if (known !== null) return resultOf(known)
-  const [session, surface, meter, replies] = await Promise.all([
-    loadSession(deps, sessionId),
+  const session = await loadSession(deps, sessionId)
+  const [surface, meter, replies] = await Promise.all([
     deps.store.surface(sessionId),
-    loadMeter(deps, sessionId),
+    loadMeter(deps, session),
     countReplies(deps, sessionId),
   ])
   const { header } = session

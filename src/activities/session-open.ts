@@ -1,18 +1,15 @@
 import type { z } from 'zod'
 import type { openInputSchema, openResultSchema } from '../shared/activity-protocol.ts'
-import { resolvePolicy } from '../shared/compaction/policy.ts'
-import { PRESETS } from '../shared/compaction/presets.ts'
 import { SessionError } from '../shared/errors.ts'
 import type { SessionRow } from '../shared/ports/store.ts'
 import type { SessionStart } from '../shared/protocol.ts'
 import { canonicalJson } from '../shared/session/canonical-json.ts'
-import type { Header, ToolDefinition } from '../shared/session/events.ts'
+import type { Header } from '../shared/session/events.ts'
 import { hash53, keys } from '../shared/session/keys.ts'
 import type { ActivityDeps } from './deps.ts'
 import { asOwner, callingRun, currentRun, takeOver, unknownSession } from './owner.ts'
+import { resolveHeader } from './resolve-header.ts'
 import { currentReading, loadSession } from './session-view.ts'
-import { COMPACT_TOOL } from './tools/compact-tool.ts'
-import { inputSchemaOf } from './tools/tool-problem.ts'
 
 /**
  * First activity of every run: creates the session or makes this run its owner, refuses what the worker cannot serve, and says what waits.
@@ -102,74 +99,4 @@ async function openTurnOf(deps: ActivityDeps, session: SessionRow) {
     limit: 1,
   })
   return start?.type === 'turn/start' ? { turn: session.openTurn, requestId: start.data.requestId } : null
-}
-
-async function resolveHeader(deps: ActivityDeps, start: SessionStart): Promise<Header> {
-  const model = start.model === null ? null : splitModel(start.model)
-  const capacity = model === null ? null : await capacityOf(deps, model)
-  const policy = resolvePolicy(
-    start.policy ?? {},
-    model === null
-      ? null
-      : {
-          ...model,
-          contextWindow: capacity?.contextWindow ?? null,
-          maxOutputTokens: capacity?.maxOutputTokens ?? null,
-        },
-    presetOf(start.preset),
-  )
-  if (policy.summarizer !== 'deterministic' && deps.summarizer === undefined)
-    requireProvider(deps, policy.summarizer.provider)
-  const tools = [...new Set(start.tools)].map((name) => definitionOf(deps, name))
-  return {
-    provider: model?.provider ?? null,
-    model: model?.model ?? null,
-    system: start.system,
-    tools: policy.compactTool ? [...tools, COMPACT_TOOL] : tools,
-    sampling: start.sampling ?? {},
-    policy,
-  }
-}
-
-function splitModel(name: string): { provider: string; model: string } {
-  const slash = name.indexOf('/')
-  if (slash <= 0 || slash === name.length - 1) {
-    throw new SessionError(
-      'InvalidInput',
-      `model must be "provider/model", got ${JSON.stringify(name)}, for example "anthropic/claude-opus-5-5".`,
-    )
-  }
-  return { provider: name.slice(0, slash), model: name.slice(slash + 1) }
-}
-
-function requireProvider(deps: ActivityDeps, provider: string) {
-  const client = deps.models[provider]
-  if (client !== undefined) return client
-  const known = Object.keys(deps.models)
-  throw new SessionError(
-    'UnknownModel',
-    `No worker of this task queue has the provider ${JSON.stringify(provider)}; it has ${known.length === 0 ? 'none' : known.join(', ')}.`,
-  )
-}
-
-const capacityOf = (deps: ActivityDeps, { provider, model }: { provider: string; model: string }) =>
-  requireProvider(deps, provider).capacity(model)
-
-function presetOf(name: string | undefined): keyof typeof PRESETS | undefined {
-  if (name === undefined || Object.hasOwn(PRESETS, name)) return name as keyof typeof PRESETS | undefined
-  throw new SessionError(
-    'InvalidPolicy',
-    `preset must be one of ${Object.keys(PRESETS).join(', ')}, got ${JSON.stringify(name)}.`,
-  )
-}
-
-function definitionOf(deps: ActivityDeps, name: string): ToolDefinition {
-  const tool = deps.tools.find((candidate) => candidate.name === name)
-  if (tool === undefined) {
-    throw new SessionError(
-      'UnknownTool',
-      `No worker of this task queue has the tool ${JSON.stringify(name)}; it has ${deps.tools.map((t) => t.name).join(', ') || 'none'}.`,
-    )
-  }
-  return { name, description: tool.description, inputSchema: inputSchemaOf(tool) }
 }

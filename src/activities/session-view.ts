@@ -1,5 +1,10 @@
-import { initialMeter, type MeterState, meterStateSchema } from '../shared/compaction/meter.ts'
-import { takeReading } from '../shared/compaction/pressure.ts'
+import {
+  initialMeter,
+  type MeterState,
+  meterStateSchema,
+  withFirstRatio,
+} from '../shared/compaction/meter.ts'
+import { modelKeyOf, takeReading } from '../shared/compaction/pressure.ts'
 import type { SessionRow, SurfaceMeasure } from '../shared/ports/store.ts'
 import type { Reading } from '../shared/protocol.ts'
 import type { Header } from '../shared/session/events.ts'
@@ -14,20 +19,24 @@ export async function loadSession(deps: ActivityDeps, sessionId: string): Promis
   return session
 }
 
-export async function loadMeter(deps: ActivityDeps, sessionId: string): Promise<MeterState> {
+/** What was learned of the session's model; before the first usage what its client says of itself. */
+export async function loadMeter(deps: ActivityDeps, { sessionId, header }: SessionRow): Promise<MeterState> {
   const stored = await deps.store.meter(sessionId)
-  return stored === null ? initialMeter() : meterStateSchema.parse(stored)
+  const meter = stored === null ? initialMeter() : meterStateSchema.parse(stored)
+  const { provider, model } = header
+  if (provider === null || model === null) return meter
+  return withFirstRatio(meter, modelKeyOf(header), deps.models[provider]?.firstUsageRatio?.(model))
 }
 
 /** The reading that every session activity returns, from prices alone: no body is read. */
 export async function currentReading(deps: ActivityDeps, sessionId: string): Promise<Reading> {
-  const [{ header }, snapshot, meter, replies] = await Promise.all([
-    loadSession(deps, sessionId),
+  const session = await loadSession(deps, sessionId)
+  const [snapshot, meter, replies] = await Promise.all([
     deps.store.measure(sessionId),
-    loadMeter(deps, sessionId),
+    loadMeter(deps, session),
     countReplies(deps, sessionId),
   ])
-  return readingOf({ header, snapshot, meter, replies, nowMs: deps.clock() })
+  return readingOf({ header: session.header, snapshot, meter, replies, nowMs: deps.clock() })
 }
 
 /** Replies of the session so far: the index of the next one, and the breaker's count of steps. */

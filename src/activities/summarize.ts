@@ -144,7 +144,7 @@ async function inputOf(
     askTokens: budget.summaryAskTokens,
     limitTokens: budget.summaryLimitTokens,
     spanTokens: plan.shadowedTokenCount,
-    usageRatio: ratioOf(await loadMeter(deps, session.sessionId), `${request.provider}/${request.model}`),
+    usageRatio: ratioOf(await loadMeter(deps, session), `${request.provider}/${request.model}`),
     countTokens,
     priceContent,
   }

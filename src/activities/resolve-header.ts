@@ -1,0 +1,88 @@
+import { type ModelFacts, resolvePolicy } from '../shared/compaction/policy.ts'
+import type { ModelRef, ResolvedPolicy } from '../shared/compaction/policy-schema.ts'
+import { PRESETS } from '../shared/compaction/presets.ts'
+import { SessionError } from '../shared/errors.ts'
+import type { SessionStart } from '../shared/protocol.ts'
+import type { Header, ToolDefinition } from '../shared/session/events.ts'
+import type { ActivityDeps } from './deps.ts'
+import { COMPACT_TOOL } from './tools/compact-tool.ts'
+import { inputSchemaOf } from './tools/tool-problem.ts'
+
+/**
+ * Everything that a start asks for, decided and checked against what this worker has.
+ *
+ * @throws SessionError `InvalidInput`, `InvalidPolicy`, `UnknownModel`, `UnknownTool`
+ */
+export async function resolveHeader(deps: ActivityDeps, start: SessionStart): Promise<Header> {
+  const model = start.model === null ? null : splitModel(start.model)
+  const facts = model === null ? null : await factsOf(deps, model)
+  const preset = presetOf(start.preset)
+  const draft = resolvePolicy(start.policy ?? {}, facts, preset)
+  const policy = await withSummarizer(deps, draft, (summarizer) =>
+    resolvePolicy(start.policy ?? {}, facts, preset, summarizer),
+  )
+  const tools = [...new Set(start.tools)].map((name) => definitionOf(deps, name))
+  return {
+    provider: model?.provider ?? null,
+    model: model?.model ?? null,
+    system: start.system,
+    tools: policy.compactTool ? [...tools, COMPACT_TOOL] : tools,
+    sampling: start.sampling ?? {},
+    policy,
+  }
+}
+
+function splitModel(name: string): { provider: string; model: string } {
+  const slash = name.indexOf('/')
+  if (slash <= 0 || slash === name.length - 1) {
+    throw new SessionError(
+      'InvalidInput',
+      `model must be "provider/model", got ${JSON.stringify(name)}, for example "anthropic/claude-opus-5-5".`,
+    )
+  }
+  return { provider: name.slice(0, slash), model: name.slice(slash + 1) }
+}
+
+function requireProvider(deps: ActivityDeps, provider: string) {
+  const client = deps.models[provider]
+  if (client !== undefined) return client
+  const known = Object.keys(deps.models)
+  throw new SessionError(
+    'UnknownModel',
+    `No worker of this task queue has the provider ${JSON.stringify(provider)}; it has ${known.length === 0 ? 'none' : known.join(', ')}.`,
+  )
+}
+
+async function factsOf(deps: ActivityDeps, ref: ModelRef): Promise<ModelFacts> {
+  const { contextWindow, maxOutputTokens } = await requireProvider(deps, ref.provider).capacity(ref.model)
+  return { ...ref, contextWindow, maxOutputTokens }
+}
+
+/** The policy with the window of its summarizer, which only its client knows. A summarizer of the worker's own needs no client. */
+async function withSummarizer(
+  deps: ActivityDeps,
+  draft: ResolvedPolicy,
+  resolve: (facts: ModelFacts) => ResolvedPolicy,
+): Promise<ResolvedPolicy> {
+  if (draft.summarizer === 'deterministic' || deps.summarizer !== undefined) return draft
+  return resolve(await factsOf(deps, draft.summarizer))
+}
+
+function presetOf(name: string | undefined): keyof typeof PRESETS | undefined {
+  if (name === undefined || Object.hasOwn(PRESETS, name)) return name as keyof typeof PRESETS | undefined
+  throw new SessionError(
+    'InvalidPolicy',
+    `preset must be one of ${Object.keys(PRESETS).join(', ')}, got ${JSON.stringify(name)}.`,
+  )
+}
+
+function definitionOf(deps: ActivityDeps, name: string): ToolDefinition {
+  const tool = deps.tools.find((candidate) => candidate.name === name)
+  if (tool === undefined) {
+    throw new SessionError(
+      'UnknownTool',
+      `No worker of this task queue has the tool ${JSON.stringify(name)}; it has ${deps.tools.map((t) => t.name).join(', ') || 'none'}.`,
+    )
+  }
+  return { name, description: tool.description, inputSchema: inputSchemaOf(tool) }
+}
