@@ -90,13 +90,14 @@ export class LogWriter implements LogLookup {
   span(start: number, end: number): readonly NodeFacts[] | null {
     const from = this.#orderOf(start)
     const to = start === end ? from : this.#orderOf(end)
-    if (from === null || to === null || from > to) return null
-    return this.#tx.sql.all<NodeFacts>(
+    // Nothing lies between places that are not there, or in the wrong order.
+    const nodes = this.#tx.sql.all<NodeFacts>(
       `SELECT seq, type, tokens, facts FROM event WHERE session = ? AND ${ON_SURFACE} AND surface_order BETWEEN ? AND ? ORDER BY surface_order`,
       this.#session.id,
       from,
       to,
     )
+    return nodes.length === 0 ? null : nodes
   }
 
   shadowedBy(seq: number): readonly number[] {

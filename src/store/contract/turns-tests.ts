@@ -13,8 +13,16 @@ import {
   SESSION,
   type StoreTests,
 } from './harness.ts'
-import { openPlanned } from './sample-attempt.ts'
-import { assistantMessage, stepEnd, stepStart, toolResult, userMessage } from './sample-events.ts'
+import { ATTEMPT_ID, committing, openPlanned } from './sample-attempt.ts'
+import {
+  assistantMessage,
+  checkpoint,
+  compactSummary,
+  stepEnd,
+  stepStart,
+  toolResult,
+  userMessage,
+} from './sample-events.ts'
 
 const prompt = (requestId: string, words = 'hi'): PricedMessage => ({
   requestId,
@@ -177,6 +185,29 @@ const endTurnTests: StoreTests = {
         [keys.toolResult(1, 2, 'c1'), null],
         [keys.turnEnd(1), null],
       ],
+    )
+  },
+  'answers no call that a compaction took from the surface': async (store) => {
+    await start(store, 'p')
+    const step = await appendTo(store, 1, [stepStart(1, 1), assistantMessage(1, 1, 'look', ['c1'])])
+    const plan = {
+      shadowedSeqs: [3, 5],
+      shadowedTokenCount: 6,
+      generation: 0,
+      chunkEnds: [5],
+      tokensBefore: 6,
+      checkpointTokens: 9,
+    }
+    await openPlanned(store, { head: step.head, turn: 1, plan })
+    await store.commitAttempt(
+      committing({
+        summary: compactSummary(ATTEMPT_ID, [3, 5], 6, 1),
+        checkpoint: checkpoint(ATTEMPT_ID, [3, 5]),
+      }),
+    )
+    assert.deepEqual(
+      (await end(store, 1)).events.map((event) => event.type),
+      ['step/end', 'turn/end'],
     )
   },
   'takes results inside messages as answers': async (store) => {
