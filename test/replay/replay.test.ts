@@ -1,0 +1,110 @@
+import assert from 'node:assert/strict'
+import { readdirSync, readFileSync } from 'node:fs'
+import { before, describe, test } from 'node:test'
+import { gunzipSync } from 'node:zlib'
+import { Worker, type WorkflowBundle } from '@temporalio/worker'
+import { DeterminismViolationError } from '@temporalio/workflow'
+import { quietRuntime, testBundle } from '../support/temporal.ts'
+
+// Histories that were recorded from real sessions (scripts/record-histories.ts), replayed against the workflows of today, without a server.
+
+const FOLDER = new URL('./histories/', import.meta.url)
+
+interface RecordedRun {
+  readonly workflowId: string
+  readonly history: { readonly events: readonly RecordedEvent[] }
+}
+
+interface RecordedEvent {
+  readonly eventType: string
+  readonly activityTaskScheduledEventAttributes?: { readonly activityType: { readonly name: string } }
+  readonly startChildWorkflowExecutionInitiatedEventAttributes?: { readonly workflowId: string }
+}
+
+const cases = readdirSync(FOLDER).map((file) => ({
+  name: file.replace('.json.gz', ''),
+  runs: JSON.parse(gunzipSync(readFileSync(new URL(file, FOLDER))).toString()) as RecordedRun[],
+}))
+
+let workflowBundle: WorkflowBundle
+before(async () => {
+  quietRuntime()
+  workflowBundle = await testBundle()
+})
+
+const replay = ({ history, workflowId }: RecordedRun) =>
+  Worker.runReplayHistory({ workflowBundle }, history, workflowId)
+
+describe('recorded sessions replay', () => {
+  test('there are as many as were recorded', () => {
+    assert.ok(cases.length >= 9, `${cases.length} files in ${FOLDER.pathname}`)
+  })
+
+  for (const { name, runs } of cases) {
+    test(`${name}: ${runs.length} runs`, async () => {
+      for (const run of runs) await replay(run)
+    })
+  }
+})
+
+/** What a change of the workflows would look like to sessions that are open. */
+describe('a changed workflow does not replay', () => {
+  const pressure = cases.find(({ name }) => name === 'pressure')
+  const session = pressure?.runs.find(({ workflowId }) => !workflowId.includes('/compact/'))
+  const compaction = pressure?.runs.find(({ workflowId }) => workflowId.includes('/compact/'))
+
+  test('another activity', async () => {
+    await rejects(
+      session,
+      (event) => event.activityTaskScheduledEventAttributes?.activityType.name === 'sessionRunTool',
+      (event) => ({
+        ...event,
+        activityTaskScheduledEventAttributes: {
+          ...event.activityTaskScheduledEventAttributes,
+          activityType: { name: 'sessionOther' },
+        },
+      }),
+    )
+  })
+
+  test('another child', async () => {
+    await rejects(
+      session,
+      (event) => event.startChildWorkflowExecutionInitiatedEventAttributes !== undefined,
+      (event) => ({
+        ...event,
+        startChildWorkflowExecutionInitiatedEventAttributes: {
+          ...event.startChildWorkflowExecutionInitiatedEventAttributes,
+          workflowId: 'other',
+        },
+      }),
+    )
+  })
+
+  test('another order of the compaction', async () => {
+    await rejects(
+      compaction,
+      (event) => event.activityTaskScheduledEventAttributes?.activityType.name === 'sessionSummarize',
+      (event) => ({
+        ...event,
+        activityTaskScheduledEventAttributes: {
+          ...event.activityTaskScheduledEventAttributes,
+          activityType: { name: 'sessionCommitCompaction' },
+        },
+      }),
+    )
+  })
+})
+
+async function rejects(
+  run: RecordedRun | undefined,
+  isIt: (event: RecordedEvent) => boolean,
+  change: (event: RecordedEvent) => object,
+): Promise<void> {
+  assert.ok(run)
+  const at = run.history.events.findIndex(isIt)
+  const event = run.history.events[at]
+  assert.ok(event)
+  const events = run.history.events.with(at, change(event) as RecordedEvent)
+  await assert.rejects(replay({ ...run, history: { events } }), DeterminismViolationError)
+}
