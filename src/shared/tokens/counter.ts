@@ -3,9 +3,9 @@ import { pieceEnd } from './pieces.ts'
 import { encodeUtf8 } from './utf8.ts'
 import { NO_RANK, vocabulary } from './vocabulary.ts'
 
-/** Pieces of more UTF-16 units than this are rare, and are not kept. */
-const CACHED_UNITS = 64
-/** Pieces in one generation of the cache: with two generations at most 4 MB. */
+/** Pieces of more UTF-16 units are rare, and are not kept. */
+const CACHED_UNITS = 128
+/** Pieces in one generation of the cache, which then takes 1 to 5 MB in all. */
 const CACHED_PIECES = 8192
 
 /** Counts of pieces of more than one token. When `young` is full it becomes `old`, and `old` is dropped. */
