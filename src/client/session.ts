@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import type { Client, WorkflowHandle } from '@temporalio/client'
-import { ManualCompactionError, SessionError } from '../shared/errors.ts'
+import { SessionError } from '../shared/errors.ts'
 import { LIMITS } from '../shared/limits.ts'
 import type { Delivery, SessionRow, SessionStore } from '../shared/ports/store.ts'
 import {
@@ -23,7 +23,8 @@ import type { SessionEvent } from '../shared/session/events.ts'
 import { promptContent, promptProblem, utf8Bytes } from '../shared/session/prompt-content.ts'
 import { compactionHistoryQuery, contextReadingQuery, sessionStateQuery } from '../workflows/messages.ts'
 import { querySession } from './ask-worker.ts'
-import { requestCompaction, waitForCompaction } from './compaction-request.ts'
+import { compactNow } from './compact-now.ts'
+import { requestCompaction } from './compaction-request.ts'
 import { type CompactionResult, compactionResult } from './compaction-result.ts'
 import { Turn } from './turn.ts'
 import { sendSignal, signalRunning } from './wake.ts'
@@ -129,17 +130,10 @@ export class Session {
     signal,
     ...request
   }: CompactOptions & { readonly span?: { start: number; end: number } }): Promise<CompactionResult | null> {
-    signal?.throwIfAborted()
-    const requestId = request.requestId ?? randomUUID()
-    const named = { ...request, requestId, whenBusy: request.whenBusy ?? 'refuse' }
-    const receipt = await requestCompaction(this.#options, named, signal)
-    if (receipt.status === 'busy')
-      throw new ManualCompactionError(
-        'busy',
-        `Session ${this.id} is busy: wait, or ask with whenBusy "wait".`,
-      )
-    const outcome = await waitForCompaction(this.#options, requestId, signal)
-    return compactionResult(this.#store('compactNow'), this.id, outcome)
+    const store = this.#store('compactNow')
+    const { requestId = randomUUID(), whenBusy = 'refuse' } = request
+    const outcome = await compactNow({ ...this.#options, store }, { ...request, requestId, whenBusy }, signal)
+    return compactionResult(store, this.id, outcome)
   }
 
   /** Stops the running turn, or the named one; the log stays valid. @throws SessionError `InvalidInput`, `SessionNotFound` */
