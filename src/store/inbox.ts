@@ -35,8 +35,7 @@ interface Settlement {
   readonly outcome?: unknown
 }
 
-export async function putInbox(context: StoreContext, given: PutInbox): Promise<InboxRow> {
-  const input = { ...given, requestId: wellFormed(given.requestId) }
+export async function putInbox(context: StoreContext, input: PutInbox): Promise<InboxRow> {
   const json = bodyJson(input)
   const fingerprint = createHash('sha256').update(json, 'utf8').digest('hex')
   const { row, isNew } = await write(context, [json], (tx) => {

@@ -75,6 +75,16 @@ const putInboxTests: StoreTests = {
     await refused(store, 'InvalidInput', () => store.putInbox(prompt('a\0b')))
     await refused(store, 'InvalidInput', () => store.putInbox(prompt('p', '', { body: undefined })))
   },
+  'makes ids well-formed, and finds them by either form': async (store) => {
+    const row = await store.putInbox(prompt('x\ud800'))
+    assert.equal(row.requestId, 'x\ufffd')
+    for (const requestId of ['x\ud800', 'x\ufffd']) {
+      assert.equal((await store.putInbox(prompt(requestId))).isNew, false)
+      assert.equal((await store.inbox(SESSION, { requestIds: [requestId] })).length, 1)
+    }
+    await settle(store, 'x\ud800', 'done')
+    assert.equal((await store.inbox(SESSION))[0]?.state, 'done')
+  },
   'is full at its limit, for new requests only': async (store) => {
     for (let i = 0; i < LIMITS.waitingPrompts; i++) await store.putInbox(prompt(`p${i}`))
     const error = await refused(store, 'QueueFull', () => store.putInbox(prompt('more')))
