@@ -2,9 +2,6 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
-console.error(
-)
-
 const ROOT = fileURLToPath(new URL('../../', import.meta.url))
 
 const CHINESE =
