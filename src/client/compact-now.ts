@@ -47,7 +47,7 @@ async function askOnce(
     return isPast ? undefined : outcome
   }
   if (settled.error !== 'Busy') throw refusal(request, settled)
-  if (await isBusy(options, request)) throw busy(options.sessionId)
+  if (await isBusy(options)) throw busy(options.sessionId)
   return undefined
 }
 
@@ -114,14 +114,11 @@ async function outcomeOf(
 }
 
 /** By the store, which is never behind. */
-async function isBusy(
-  { store, sessionId }: StoredOptions,
-  { requestId }: IdentifiedRequest,
-): Promise<boolean> {
+async function isBusy({ store, sessionId }: StoredOptions): Promise<boolean> {
   const session = await store.session(sessionId)
   if (session === null || session.openTurn !== null || session.openCompactionId !== null) return true
-  const waiting = await store.inbox(sessionId, { state: 'waiting' })
-  return waiting.some((row) => row.delivery !== 'no-wake' && row.requestId !== requestId)
+  const waiting = await store.inbox(sessionId, { kind: 'prompt', state: 'waiting' })
+  return waiting.some((row) => row.delivery !== 'no-wake')
 }
 
 /** What the inbox keeps of a settled request. */
