@@ -6,6 +6,7 @@ import {
 } from '@temporalio/client'
 import { ERROR_NAMES, SessionError } from '../shared/errors.ts'
 import { LIMITS } from '../shared/limits.ts'
+import type { SessionStore } from '../shared/ports/store.ts'
 import {
   problemOf,
   QUERIES,
@@ -44,6 +45,7 @@ export interface StartOptions {
 
 interface Start {
   readonly client: Client
+  readonly store?: SessionStore
   readonly taskQueue: string
   readonly sessionId: string
   readonly options: StartOptions
@@ -51,6 +53,7 @@ interface Start {
 
 export async function startSession({
   client,
+  store,
   taskQueue: defaultQueue,
   sessionId,
   options,
@@ -66,19 +69,41 @@ export async function startSession({
   const problem = problemOf(sessionWorkflowInputSchema, input, 'start') ?? sizeProblem(input)
   if (problem !== undefined) throw new SessionError('InvalidInput', problem)
   const settings = hash53(canonicalJson(start)).toString(36)
-  try {
-    await client.workflow.start(WORKFLOWS.session, {
-      workflowId: sessionId,
-      taskQueue,
-      args: [input],
-      workflowIdConflictPolicy: 'FAIL',
-      memo: { settings, ...(input.taskQueues === undefined ? {} : { taskQueues: input.taskQueues }) },
-    })
-  } catch (error) {
-    if (!(error instanceof WorkflowExecutionAlreadyStartedError)) throw error
-    await requireSameSettings(client, sessionId, settings)
+  const isNew = async () => {
+    try {
+      await client.workflow.start(WORKFLOWS.session, {
+        workflowId: sessionId,
+        taskQueue,
+        args: [input],
+        workflowIdConflictPolicy: 'FAIL',
+        memo: { settings, ...(input.taskQueues === undefined ? {} : { taskQueues: input.taskQueues }) },
+      })
+      return true
+    } catch (error) {
+      if (error instanceof WorkflowExecutionAlreadyStartedError) return false
+      throw error
+    }
+  }
+  if (!(await isNew())) {
+    // A run that is closing takes no more prompts: the session goes on in the run after it.
+    if (!(await isClosing(client, store, sessionId))) await requireSameSettings(client, sessionId, settings)
+    else await poll(WORKER_ANSWER_MS, async () => ((await isNew()) ? true : undefined))
   }
   if (options.wait !== false) await accepted(client, sessionId, taskQueue)
+}
+
+async function isClosing(
+  client: Client,
+  store: SessionStore | undefined,
+  sessionId: string,
+): Promise<boolean> {
+  if ((await store?.session(sessionId))?.closed) return true
+  const state = await client
+    .withDeadline(Date.now() + 2000, () =>
+      client.workflow.getHandle(sessionId).query<SessionState>(QUERIES.sessionState),
+    )
+    .catch(() => undefined)
+  return state?.status === 'closing'
 }
 
 function sessionStart(options: StartOptions): SessionStart {

@@ -43,6 +43,24 @@ describe('lives of a session', () => {
     assert.deepEqual(said, ['one', 'three'])
   })
 
+  test('started while it closes, it goes on in the run after that', async () => {
+    const session = await real.start()
+    hold = true
+    const running = await session.prompt('one')
+    await eventually(
+      () => real.log(session),
+      (events) => events.some((event) => event.type === 'step/start'),
+    )
+    await session.close()
+    const again = real.sessions.start(session.id, START)
+    setTimeout(() => void session.cancelTurn(), 500)
+    await running.result({ timeoutMs: 20_000 })
+    hold = false
+    const result = await (await (await again).prompt('two')).result({ timeoutMs: 20_000 })
+    assert.equal(result.reason, 'completed')
+    assert.equal((await session.stored())?.life, 2)
+  })
+
   test('asleep: it completes after its idle time and a prompt wakes it as a new life', async () => {
     const session = await real.start({ policy: { idleTimeout: 1_000 } })
     await session.workflow.result()
