@@ -102,7 +102,14 @@ export interface SessionStore {
    * ended only `lost` calls are written (what was paid is never forgotten). The store gives the key; a call whose turn has ended belongs to none.
    * `LogRejected` for an attempt that never opened.
    */
-  recordCall(input: ActorInput & { compactionId: string; complete: boolean; event: NewEvent<'compact/call'>; index: number }): Promise<SessionEvent<'compact/call'>>
+  recordCall(
+    input: ActorInput & {
+      compactionId: string
+      complete: boolean
+      event: NewEvent<'compact/call'>
+      index: number
+    },
+  ): Promise<SessionEvent<'compact/call'>>
   /** Keeps the accepted summary (or null: code writes the whole checkpoint) with the open attempt, for the commit. The first one stays. */
   recordSummary(input: ActorInput & { compactionId: string; summary: StoredSummary }): Promise<AttemptRow>
   /**
@@ -122,9 +129,14 @@ export interface SessionStore {
    * `SessionClosed`. Needs no owner. `known` also says what became of it, closed or full. The queue is full per kind.
    */
   putInbox(input: PutInbox): Promise<InboxRow>
-  inbox(sessionId: string, query?: { state?: InboxState; kind?: InboxKind; requestIds?: readonly string[]; limit?: number }): Promise<readonly InboxRow[]>
+  inbox(
+    sessionId: string,
+    query?: { state?: InboxState; kind?: InboxKind; requestIds?: readonly string[]; limit?: number },
+  ): Promise<readonly InboxRow[]>
   /** Moves rows to their final state; a final row is left alone. */
-  settleInbox(input: ActorInput & { rows: readonly { requestId: string; state: InboxState; outcome?: unknown }[] }): Promise<void>
+  settleInbox(
+    input: ActorInput & { rows: readonly { requestId: string; state: InboxState; outcome?: unknown }[] },
+  ): Promise<void>
 
   // Meter and live text
 

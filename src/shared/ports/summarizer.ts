@@ -16,7 +16,12 @@ export interface PaidCalls {
       /** The gate: why the response is not accepted, or null. It decides what is written beside the call. */
       readonly judge: (reply: ModelReply) => RefusalReason | null
     },
-  ): Promise<{ readonly reply: ModelReply; readonly accepted: boolean; readonly refusedBecause?: RefusalReason; readonly fromStore: boolean }>
+  ): Promise<{
+    readonly reply: ModelReply
+    readonly accepted: boolean
+    readonly refusedBecause?: RefusalReason
+    readonly fromStore: boolean
+  }>
 }
 
 export interface SummarizeInput {

@@ -8,8 +8,10 @@ export const promptContent = (message: string | readonly ContentBlock[]): readon
 /** Why a prompt cannot be accepted, in one sentence, or undefined. Used by the client and by the activities. */
 export function promptProblem(message: string | readonly ContentBlock[]): string | undefined {
   const blocks = promptContent(message)
-  if (!contentSchema.safeParse(blocks).success) return 'the content must be text or a list of content blocks, each with a type'
-  if (blocks.some((block) => block.type === 'text' && !isText(block))) return 'a block of type text must have a text'
+  if (!contentSchema.safeParse(blocks).success)
+    return 'the content must be text or a list of content blocks, each with a type'
+  if (blocks.some((block) => block.type === 'text' && !isText(block)))
+    return 'a block of type text must have a text'
   const hasContent = blocks.some((block) => !isText(block) || block.text.trim() !== '')
   if (!hasContent) return 'the content is empty or blank: send text or at least one content block'
   const forbidden = blocks.find((block) => /tool_(use|result)$|^(redacted_)?thinking$/.test(block.type))
