@@ -232,8 +232,11 @@ describe('a transaction that fails', () => {
   })
   it('values that the driver cannot take are refused before it sees them', async () => {
     const connection = new Connection(path)
-    for (const value of ['a\0b', Number.NaN, true, {}, undefined]) {
-      await failure(() => connection.read((sql) => sql.one('SELECT ? AS v', value as string)), 'InvalidInput')
+    const insert = 'INSERT INTO reading (session, meter) VALUES (1, ?)'
+    for (const value of ['a\0b', Number.NaN, true, {}, undefined] as string[]) {
+      await failure(() => connection.read((sql) => sql.one('SELECT ? AS v', value)), 'InvalidInput')
+      await failure(() => connection.read((sql) => sql.all('SELECT ? AS v', value)), 'InvalidInput')
+      await failure(() => connection.write((sql) => sql.run(insert, value)), 'InvalidInput')
     }
     connection.close()
   })
