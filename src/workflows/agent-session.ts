@@ -108,7 +108,15 @@ async function loop(env: SessionEnv): Promise<void> {
 }
 
 async function runPrompt(env: SessionEnv, requestId: string): Promise<void> {
-  if ((await runTurn(env, requestId)) === 'rolled-over') await rollOver(env)
+  const end = await runTurn(env, requestId)
+  if (end === 'rolled-over') await rollOver(env)
+  if (end !== 'blocked') return
+  // A turn is open that this run does not know: a reset dropped its prompt's message. It goes first; this prompt still waits in the inbox.
+  const open = (await openSession(env))?.openTurn?.requestId
+  if (open === undefined || open === requestId) {
+    throw ApplicationFailure.nonRetryable(`The store refuses the turn of prompt ${requestId}.`, 'LogRejected')
+  }
+  await runPrompt(env, open)
 }
 
 /** False after the idle time. */

@@ -40,7 +40,6 @@ export async function runAttempt(
     throw failure
   } finally {
     session.attempt = null
-    env.hasWorked = true
     showDetails(session)
   }
 }
@@ -135,5 +134,6 @@ export async function serveAskedCompaction(env: SessionEnv, turn: number | null)
     if (!isInvalid) throw failure
   } finally {
     session.compactions.running = null
+    env.hasWorked = true
   }
 }

@@ -10,20 +10,28 @@ import { runSteps, type StartedTurn, type TurnPorts } from './turn-steps.ts'
 
 // One turn, from its start in the store to its end there. A turn that fails or is cancelled does not end the session.
 
-/** `rolled-over`: the turn stays open, and the next run goes on with it. */
-export async function runTurn(env: SessionEnv, requestId: string): Promise<'ended' | 'rolled-over'> {
+type Started = StartedTurn & { readonly status: 'new' | 'resumed' | 'ended' }
+
+/** `rolled-over`: the turn stays open, and the next run goes on with it. `blocked`: another turn is open. */
+export async function runTurn(
+  env: SessionEnv,
+  requestId: string,
+): Promise<'ended' | 'rolled-over' | 'blocked'> {
   const { session } = env
   const scope = new CancellationScope({ cancellable: true, parent: env.root })
   const running: RunningTurn = { requestId, number: null, step: null, cancel: () => scope.cancel() }
   session.turn = running
   session.prompts.begin(requestId)
   const started = await startTurn(env, requestId)
-  if (started === undefined) return ended(env)
+  if (started === 'nothing' || started === 'blocked') {
+    ended(env)
+    return started === 'blocked' ? 'blocked' : 'ended'
+  }
   running.number = started.turn
   showMemo(session)
   if (running.earlyCancel?.turn === started.turn) session.stopTurn(running.earlyCancel.reason)
   try {
-    const end = await scope.run(() => runSteps(turnPorts(env, scope, started.turn), started))
+    const end = await scope.run(() => runSteps(turnPorts(env, scope, started), started))
     return end === 'ended' ? ended(env) : end
   } catch (failure) {
     if (!(failure instanceof TemporalFailure) || failureType(failure) === 'Fenced') throw failure
@@ -60,36 +68,44 @@ export async function endTurn(
 }
 
 /**
- * Opens the prompt's turn, or finds it open. Undefined when there is nothing to run: it has ended, or the prompt cannot be one. Not cancellable, so that a turn
+ * Opens the prompt's turn, or finds it open. `nothing` to run: it has ended, or the prompt cannot be one. Not cancellable, so that a turn
  * which the store opened is always ended there.
  */
 async function startTurn(
   { session, activities }: SessionEnv,
   requestId: string,
-): Promise<StartedTurn | undefined> {
+): Promise<Started | 'nothing' | 'blocked'> {
   try {
     const { sessionId } = session
     const started = await CancellationScope.nonCancellable(() =>
       activities.startTurn({ v: 1, sessionId, requestId }),
     )
     session.observe(started.reading)
-    return started.status === 'ended' ? undefined : started
+    return started.status === 'ended' ? 'nothing' : started
   } catch (failure) {
     const type = failureType(failure)
+    if (type === 'LogRejected') return 'blocked'
     if (type !== 'InvalidInput' && type !== 'KeyConflict') throw failure
     session.refused++
     session.settlements.push({ requestId, state: 'refused', error: `${type}: ${failureMessage(failure)}` })
-    return undefined
+    return 'nothing'
   }
 }
 
-function turnPorts(env: SessionEnv, scope: CancellationScope, turn: number): TurnPorts {
+function turnPorts(
+  env: SessionEnv,
+  scope: CancellationScope,
+  { turn, step: first, status }: Started,
+): TurnPorts {
   const { session, activities } = env
+  // The first step of a resumed turn may be one that an earlier run has done: going through it again is no progress.
+  const freshStep = status === 'resumed' ? first + 1 : first
   const at = (step: number) => ({ v: 1, sessionId: session.sessionId, turn, step }) as const
   return {
     async boundary(step) {
       if (session.turn !== null) session.turn.step = step
       throwIfCancelled(scope)
+      if (step > freshStep) env.hasWorked = true
       await storeInline(env)
       for (let asked = session.compactions.size; asked > 0; asked--) {
         await serveAskedCompaction(env, turn)
@@ -101,7 +117,6 @@ function turnPorts(env: SessionEnv, scope: CancellationScope, turn: number): Tur
     async callModel(step) {
       const result = await activities.callModel(at(step))
       session.observe(result.reading)
-      env.hasWorked = true
       if (result.kind === 'reply') for (const joined of result.joined ?? []) session.prompts.drop(joined)
       return result
     },

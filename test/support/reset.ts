@@ -20,7 +20,22 @@ export async function resetToLastTask(client: Client, workflowId: string): Promi
   await reset(client, workflowId, (await runHistory(client, workflowId)).events)
 }
 
-async function reset(client: Client, workflowId: string, events: readonly HistoryEvent[]): Promise<void> {
+/** Resets to before the first message and drops all messages. */
+export async function resetWithoutMessages(client: Client, workflowId: string): Promise<void> {
+  const { events } = await runHistory(client, workflowId)
+  const first = events.findIndex((event) => event.type === 'WORKFLOW_EXECUTION_SIGNALED')
+  await reset(client, workflowId, events.slice(0, first), [SIGNALS])
+}
+
+/** `RESET_REAPPLY_EXCLUDE_TYPE_SIGNAL` */
+const SIGNALS = 1
+
+async function reset(
+  client: Client,
+  workflowId: string,
+  events: readonly HistoryEvent[],
+  resetReapplyExcludeTypes: number[] = [],
+): Promise<void> {
   const at = events.findLastIndex((event) => event.type === 'WORKFLOW_TASK_COMPLETED')
   const task = (await client.workflow.getHandle(workflowId).fetchHistory()).events?.[at]
   if (task?.eventId === undefined) throw new Error(`${workflowId} has completed no workflow task`)
@@ -30,5 +45,6 @@ async function reset(client: Client, workflowId: string, events: readonly Histor
     reason: 'test',
     workflowTaskFinishEventId: task.eventId,
     requestId: randomUUID(),
+    resetReapplyExcludeTypes,
   })
 }

@@ -4,7 +4,7 @@ import { compactionHistoryQuery, promptSignal, sessionStateQuery } from '../../s
 import { eventually } from '../support/eventually.ts'
 import type { Script } from '../support/fake-session.ts'
 import { Gate } from '../support/gate.ts'
-import { resetBefore, resetToLastTask } from '../support/reset.ts'
+import { resetBefore, resetToLastTask, resetWithoutMessages } from '../support/reset.ts'
 import { openSessions, type StartedSession, type TestSessions } from '../support/sessions.ts'
 
 let sessions: TestSessions
@@ -99,6 +99,32 @@ describe('I8 reset', { concurrency: true }, () => {
     )
     assert.equal(record?.compactionId, ATTEMPT)
     await nextPrompt(started)
+  })
+
+  test('with its messages dropped: the turn that the store has open is finished before the next prompt', async () => {
+    const gate = new Gate()
+    const started = await sessions.start({
+      async callModel({ turn }) {
+        if (turn === 1) await gate.wait()
+        return {}
+      },
+    })
+    await eventually(
+      () => started.handle.query(sessionStateQuery),
+      (state) => state.status === 'idle',
+    )
+    started.session.put({ requestId: 'a' })
+    await started.handle.signal(promptSignal, { requestId: 'a' })
+    await gate.reached
+    await resetWithoutMessages(sessions.client, started.sessionId)
+    gate.open()
+    await nextPrompt(started)
+    assert.deepEqual(started.session.lines('turn'), [
+      'turn 1 start a',
+      'turn 1 end completed',
+      'turn 2 start b',
+      'turn 2 end completed',
+    ])
   })
 
   test('to before a turn: what the store has of it is not done again', async () => {

@@ -8,6 +8,7 @@ import {
   submitCompactionUpdate,
   submitPromptUpdate,
 } from '../../src/workflows/messages.ts'
+import { SessionState } from '../../src/workflows/session-state.ts'
 import { eventually } from '../support/eventually.ts'
 import { Gate } from '../support/gate.ts'
 import { countEvents, runHistory, runIds } from '../support/history.ts'
@@ -163,6 +164,28 @@ describe('continue-as-new', { concurrency: true }, () => {
     await Promise.all(lanes)
     await session.whenEnded(60)
     assert.deepEqual(session.turns.map(({ requestId }) => requestId).sort(), [...ids].sort())
+  })
+
+  test('a limit below what one run needs still makes progress', async () => {
+    const { handle, session } = await sessions.start(
+      { callModel: ({ step }) => (step < 3 ? CALLS : {}) },
+      { rollOver: { events: 1, messages: 1 } },
+    )
+    for (const requestId of ['a', 'b']) await handle.signal(promptSignal, { requestId, content: 'go' })
+    await session.whenEnded(2)
+    assert.deepEqual(
+      session.lines('step'),
+      ['t1.s1', 't1.s2', 't1.s3', 't2.s1', 't2.s2', 't2.s3'].map((at) => `step ${at}`),
+    )
+  })
+
+  test('a field that a newer release carried does not end the session', async () => {
+    const { handle, session } = await sessions.start(
+      {},
+      { carried: { ...new SessionState('s').carry(), future: true } as never },
+    )
+    await handle.signal(promptSignal, { requestId: 'a', content: 'go' })
+    await session.whenEnded(1)
   })
 
   test('steady signals do not starve it', async () => {
