@@ -24,8 +24,11 @@ export async function benchStoreScale(short: boolean): Promise<string[]> {
   const problems: string[] = []
   const rows: (string | number)[][] = []
   let firstMs: number | undefined
+  await measure(SIZES[0]) // Code that runs for the first time says nothing of scale.
   for (const events of short ? SHORT_SIZES : SIZES) {
+    const before = cpuMs()
     const { appendMs, measureMs, selectMs } = await measure(events)
+    const workedMs = cpuMs() - before
     const perEvent = (appendMs + measureMs + selectMs) / events
     firstMs ??= perEvent
     rows.push([
@@ -33,17 +36,23 @@ export async function benchStoreScale(short: boolean): Promise<string[]> {
       Math.round(appendMs),
       measureMs.toFixed(1),
       selectMs.toFixed(1),
+      Math.round(workedMs),
       (1000 * perEvent).toFixed(1),
       (perEvent / firstMs).toFixed(2),
     ])
-    const working = measureMs + selectMs
-    if (events === BOUND.events && working > BOUND.ms)
+    // Of the processor: what other processes and a slow disk do not stretch.
+    if (events === BOUND.events && workedMs > BOUND.ms)
       problems.push(
-        `append, measure and select of ${formatCount(events)} events took ${Math.round(working)} ms, allowed are ${BOUND.ms}`,
+        `append, measure and select of ${formatCount(events)} events took ${Math.round(workedMs)} ms, allowed are ${BOUND.ms}`,
       )
   }
   console.log(`\nLog: append (durable, ${BATCH} events a transaction), measure, select\n`)
-  console.log(formatTable(['events', 'append ms', 'measure ms', 'select ms', 'µs/event', 'to first'], rows))
+  console.log(
+    formatTable(
+      ['events', 'append ms', 'measure ms', 'select ms', 'processor ms', 'µs/event', 'to first'],
+      rows,
+    ),
+  )
   console.log(`\nA durable append of ${HANDFUL} events: ${(await handfulMs()).toFixed(2)} ms`)
   return problems
 }
@@ -111,4 +120,9 @@ async function timed(work: () => Promise<unknown>): Promise<number> {
   const begun = performance.now()
   await work()
   return performance.now() - begun
+}
+
+function cpuMs(): number {
+  const { user, system } = process.cpuUsage()
+  return (user + system) / 1000
 }
