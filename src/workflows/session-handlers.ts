@@ -29,7 +29,8 @@ import type { NamedPrompt, Refusal } from './prompt-queue.ts'
 import type { SessionState } from './session-state.ts'
 import { readSignal, undecodedSignal } from './signal-input.ts'
 
-// Handlers are synchronous, only put into the session's state, and never throw: the loop does the work.
+// Handlers are synchronous, only put into the session's state, and never throw: the loop does the work. What they accept decides the commands of a
+// replay: once histories are kept, a change of their checks or of a schema of theirs needs `patched()`.
 
 export function registerHandlers(session: SessionState): void {
   setHandler(sessionStateQuery, () => session.view())

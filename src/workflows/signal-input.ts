@@ -9,6 +9,7 @@ import type { z } from 'zod'
 import { problemOf } from '../shared/protocol.ts'
 
 // Signals reach their handler undecoded: what the SDK cannot decode would fail the workflow task again and again, and nobody could get past it.
+// They are read with the default converter; a client with another one sends a `RawValue`.
 
 export const undecodedSignal = (name: string): SignalDefinition<[RawValue?]> =>
   defineSignal<[RawValue?]>(name, { typeInfo: { inputTypes: [rawValueTypeInfo] } })
