@@ -1,15 +1,15 @@
+import type { CompactionOutcome } from '../protocol.ts'
+import type { ContentBlock } from '../session/content.ts'
 import type {
   AttemptError,
   CompactionCause,
+  EventType,
   Header,
   NewEvent,
   SessionEvent,
-  EventType,
   SurfaceNode,
   TurnEndReason,
 } from '../session/events.ts'
-import type { ContentBlock } from '../session/content.ts'
-import type { CompactionOutcome } from '../protocol.ts'
 import type { Summary } from './summarizer.ts'
 
 /**
