@@ -36,9 +36,13 @@ const EXPLORER_WINDOW = 16_000
 const ENOUGH_COMPACTIONS = 3
 const MOST_STEPS = 60
 
-const SUMMARY =
+const EXPLORER_SUMMARY =
   'The task is to get to know the sources, file by file, in order. What was read so far is listed below by name; no file was changed. ' +
   'Nothing is blocked. Next: read on behind the last file, then say what each folder is for.'
+
+/** Nobody who could summarize a recorded conversation takes part in its replay. */
+const RECORDED_SUMMARY =
+  '(Here a model would say why things were done and what comes next. None takes part in a replay; all around this line is written by code.)'
 
 export async function createCast(stage: Stage, store: SessionStore): Promise<Cast> {
   const cast =
@@ -68,7 +72,7 @@ async function explorer(stage: Stage, store: SessionStore): Promise<Cast> {
         ? `I have read ${index - 1} files and know the sources now.`
         : call(index, 'read_file', { path: file })
     },
-    modelOptions(stage, EXPLORER_WINDOW),
+    modelOptions(stage, EXPLORER_WINDOW, EXPLORER_SUMMARY),
   )
   return { model, tools: fileTools(stage.root) }
 }
@@ -83,16 +87,16 @@ const call = (index: number, name: string, input: Record<string, string>) => ({
 function recorded(path: string, stage: Stage, store: SessionStore): Cast {
   const plan = planReplay(readTranscript(readFileSync(path, 'utf8'), { fileName: path }))
   return {
-    model: replayModel(plan, modelOptions(stage, replayWindow(plan))),
+    model: replayModel(plan, modelOptions(stage, replayWindow(plan), RECORDED_SUMMARY)),
     tools: deliveringTools(plan, store),
   }
 }
 
-function modelOptions({ holdMs }: Stage, contextWindow: number): ScriptedModelOptions {
+function modelOptions({ holdMs }: Stage, contextWindow: number, summaries: string): ScriptedModelOptions {
   let held = false
   return {
     capacity: { contextWindow, maxOutputTokens: contextWindow },
-    summaries: SUMMARY,
+    summaries,
     delayMs: ({ purpose }) => {
       if (purpose !== 'summary' || held) return 0
       held = true

@@ -1,3 +1,4 @@
+import type { ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -29,7 +30,7 @@ export interface DemoOptions {
 const HOLD_MS = 3_000
 const HEARTBEAT_MS = 2_000
 const TURN_MS = 600_000
-const FOCUS = 'what each folder is for'
+const FOCUS = 'decisions and open work'
 
 const say = (line: string) => console.log(`${pc.dim(new Date().toISOString().slice(11, 19))} ${line}`)
 
@@ -81,18 +82,15 @@ async function act(
     const session = await begin(stage, sessions, store, sessionId)
     const work = play(stage, session)
     const open = await Promise.race([firstOpenAttempt(store, sessionId), work.then(() => undefined)])
-    if (open !== undefined) {
-      say(
-        `${pc.yellow('compact/start')} is in the log as #${open.startSeq}: killing worker ${worker.pid} with SIGKILL`,
-      )
-      await killWorker(worker)
-      worker = await startWorker({ ...stage, holdMs: 0 })
-      say(`Worker ${worker.pid} polls`)
-      await showResumed(store, open)
-    }
+    if (open !== undefined) worker = await replaceWorker(stage, worker, store, open)
     await work
-    say(`Asking for a compaction by signal, with the focus "${FOCUS}"`)
-    await askBySignal(session, store)
+    const asked = askBySignal(session, store)
+    if (open === undefined) {
+      say('There was no pressure, so the worker is killed in the compaction that was asked for')
+      const manual = await Promise.race([firstOpenAttempt(store, sessionId), asked.then(() => undefined)])
+      if (manual !== undefined) worker = await replaceWorker(stage, worker, store, manual)
+    }
+    await asked
     await session.close('the demo has ended')
     await printCompactions(store, sessionId)
     await printCheckpoint(store, sessionId)
@@ -104,6 +102,23 @@ async function act(
   }
 }
 
+/** Kills the worker in the middle of an attempt, and shows that another one resumes it. */
+async function replaceWorker(
+  stage: Stage,
+  worker: ChildProcess,
+  store: SessionStore,
+  open: AttemptRow,
+): Promise<ChildProcess> {
+  say(
+    `${pc.yellow('compact/start')} is in the log as #${open.startSeq}: killing worker ${worker.pid} with SIGKILL`,
+  )
+  await killWorker(worker)
+  const next = await startWorker({ ...stage, holdMs: 0 })
+  say(`Worker ${next.pid} polls`)
+  await showResumed(store, open)
+  return next
+}
+
 async function begin(
   stage: Stage,
   sessions: SessionClient,
@@ -113,7 +128,7 @@ async function begin(
   const { tools } = await createCast(stage, store)
   const session = await sessions.start(sessionId, {
     model: 'demo/scripted',
-    system: 'You explore a repository.',
+    system: stage.transcript === undefined ? 'You explore a repository.' : '',
     tools: tools.map((tool) => tool.name),
     heartbeatTimeoutMs: HEARTBEAT_MS,
   })
@@ -134,7 +149,7 @@ async function play(stage: Stage, session: Session): Promise<void> {
     readTranscript(readFileSync(stage.transcript, 'utf8'), { fileName: stage.transcript }),
   )
   const turns = await playPrompts(session, plan)
-  say(`${turns} turns were played`)
+  say(`${turns} ${turns === 1 ? 'turn was' : 'turns were'} played`)
 }
 
 async function firstOpenAttempt(store: SessionStore, sessionId: string): Promise<AttemptRow | undefined> {
@@ -154,6 +169,7 @@ async function showResumed(store: SessionStore, open: AttemptRow): Promise<void>
 }
 
 async function askBySignal(session: Session, store: SessionStore): Promise<void> {
+  say(`Asking for a compaction by signal, with the focus "${FOCUS}"`)
   await session.workflow.signal(requestCompactionSignal, { requestId: 'by-hand', focus: FOCUS })
   const asked = await poll(TURN_MS, async () => {
     const row = await store.attempt(session.id, 'manual.by-hand')

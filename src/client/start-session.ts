@@ -89,7 +89,18 @@ export async function startSession({
     if (!(await isClosing(client, store, sessionId))) await requireSameSettings(client, sessionId, settings)
     else await poll(WORKER_ANSWER_MS, async () => ((await isNew()) ? true : undefined))
   }
-  if (options.wait !== false) await accepted(client, sessionId, taskQueue)
+  if (options.wait === false) return
+  await accepted(client, sessionId, taskQueue)
+  await requireSameStore(store, sessionId)
+}
+
+/** Otherwise every later call would say that the session does not exist. */
+async function requireSameStore(store: SessionStore | undefined, sessionId: string): Promise<void> {
+  if (store === undefined || (await store.session(sessionId)) !== null) return
+  throw new SessionError(
+    'StoreUnavailable',
+    `Session ${sessionId} runs, but its worker keeps it in another store than this client's: give both the same file.`,
+  )
 }
 
 async function isClosing(
