@@ -1,6 +1,6 @@
 import { Context } from '@temporalio/activity'
 
-/** Twice a second: a cancel reaches the activity with the answer to a beat (DESIGN 8). */
+/** Twice a second: a cancel reaches the activity with the answer to a beat. */
 const BEAT_MS = 500
 
 /** Beats while `work` runs, so that a dead worker is noticed within the heartbeat time-out and a cancel arrives within a second. */

@@ -19,7 +19,7 @@ export function callingRun(): Actor {
 }
 
 /**
- * Runs one store write as `actor`. When the actor does not own the session, the server decides (DESIGN, store rule 3): if the
+ * Runs one store write as `actor`. When the actor does not own the session, the server decides: if the
  * actor's run is the current one of its workflow and running, it takes over and the write runs again.
  *
  * @throws SessionError `Fenced` when it is not the current run; `SessionOwned` when another workflow that is open owns the session.

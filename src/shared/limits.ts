@@ -1,5 +1,5 @@
 /**
- * Limits at the door (DESIGN, store rule 8). Each is enforced with a typed error that carries both numbers.
+ * Limits at the door. Each is enforced with a typed error that carries both numbers.
  * Sizes in bytes are of UTF-8.
  */
 export const LIMITS = {

@@ -112,7 +112,7 @@ export async function createSessionWorker(options: SessionWorkerOptions): Promis
   }
 }
 
-/** Why each: a cancel arrives within a second; a session whose worker died answers after 2 s; running activities get a minute to end (DESIGN 4, 8). */
+/** Why each: a cancel arrives within a second; a session whose worker died answers after 2 s; running activities get a minute to end. */
 export const WORKER_DEFAULTS = {
   maxHeartbeatThrottleInterval: '500ms',
   defaultHeartbeatThrottleInterval: '500ms',

@@ -32,7 +32,7 @@ export interface Reconciler {
 }
 
 /**
- * Closes brackets that nobody works on any more: the last of the closers (DESIGN 5). It asks the server for the child of each open attempt of its own namespace and
+ * Closes brackets that nobody works on any more: the last of the closers. It asks the server for the child of each open attempt of its own namespace and
  * cluster; whatever it is not sure of, it leaves alone.
  */
 export function startReconciler(options: ReconcilerOptions): Reconciler {

@@ -34,7 +34,7 @@ export const NOTHING_PAID: Paid = {
   usage: { inputTokens: 0, outputTokens: 0, cacheReadTokens: 0, cacheWriteTokens: 0 },
 }
 
-/** Causes that prune before they select; a person's request takes the span as it is (DESIGN 5). */
+/** Causes that prune before they select; a person's request takes the span as it is. */
 const PRUNES = new Set(['pressure', 'context-overflow', 'tool'])
 
 /** Decides an attempt on one consistent surface: copies first, then the span on what the copies leave. @throws SessionError `InvalidSpan` */

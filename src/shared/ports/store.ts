@@ -13,7 +13,7 @@ import type {
 import type { Summary } from './summarizer.ts'
 
 /**
- * The session store: the truth of a session (DESIGN 2). Every method is one transaction. Writes take the run that
+ * The session store: the truth of a session. Every method is one transaction. Writes take the run that
  * acts; when that run does not own the session they throw `SessionError('NotOwner', …, {owner, fence})` and write
  * nothing. Checks come in this order: owner, key (known: the recorded events come back), turn, plan.
  *

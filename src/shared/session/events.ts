@@ -4,7 +4,7 @@ import { resolvedPolicySchema } from '../compaction/policy-schema.ts'
 import { COMPACTION_ERROR_CODES } from '../errors.ts'
 import { contentSchema } from './content.ts'
 
-/** The vocabulary of the session log (DESIGN 3): one zod schema per event type, and the types that follow from it. */
+/** The vocabulary of the session log: one zod schema per event type, and the types that follow from it. */
 
 const seq = z.int().nonnegative()
 const tokens = z.int().nonnegative()

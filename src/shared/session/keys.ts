@@ -1,7 +1,7 @@
 import { KEY_PART_PATTERN } from '../limits.ts'
 
 /**
- * Keys of events (DESIGN, store rule 1): derived from what the event is, never from random ids, run ids or a bare
+ * Keys of events: derived from what the event is, never from random ids, run ids or a bare
  * counter, so that a retry, a replay or a reset finds what it wrote before.
  */
 
