@@ -156,3 +156,18 @@ describe('ledger: after a model’s summary', () => {
     }
   })
 })
+
+describe('ledger: budget without a model', () => {
+  const listTokens = (checkpointTokens: number, spanTokens: number) =>
+    budgetWithoutSummary({ checkpointTokens, userTextTokens: 8_000, spanTokens }).listTokens
+  it('gives the lists half, three quarters of a small total, and more of a very long span', () => {
+    assert.deepEqual(
+      [listTokens(5_000, 100_000), listTokens(2_000, 100_000), listTokens(1_000, 100_000)],
+      [2_500, 1_500, 750],
+    )
+    assert.deepEqual(
+      [listTokens(5_000, 151_000), listTokens(2_000, 151_000), listTokens(1_000, 151_000)],
+      [3_000, 1_500, 750],
+    )
+  })
+})

@@ -86,6 +86,17 @@ describe('ledger: the user', () => {
     assert.ok(Math.abs(head.length / (head.length + tail.length) - 0.65) < 0.02)
     assert.ok(Math.abs(Number(tokens) - count(long.slice(head.length, -tail.length))) < 20)
   })
+  it('lets one message take at most half, so that the one before it is there too', () => {
+    const [older, newer] = ['older', 'newer'].map((word) =>
+      Array.from({ length: 900 }, (_, i) => `${word}${i}`).join(' '),
+    )
+    const text = said([user('first'), user(older ?? ''), user(newer ?? '')], {
+      userTokens: 1_000,
+      userStartTokens: 100,
+    })
+    const tokens = (word: string) => count((text.match(new RegExp(`${word}\\d+`, 'g')) ?? []).join(' '))
+    assert.ok(tokens('newer') <= 500 && tokens('newer') > 400 && tokens('older') > 300, text)
+  })
   it('never splits a character', () => {
     const text = said([user('🚀'.repeat(3_000))], { userTokens: 200, userStartTokens: 100 })
     assert.doesNotMatch(text, /[\ud800-\udfff]/u)

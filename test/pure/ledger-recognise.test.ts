@@ -110,7 +110,7 @@ describe('ledger: names', () => {
   const names: [string, string[]][] = [
     [
       'sendChunk UploadError2Kind max_attempts RETRY_LIMIT _private_name $storeValue',
-      ['sendChunk', 'UploadError2Kind', 'max_attempts', 'RETRY_LIMIT', '_private_name', '$storeValue'],
+      ['sendChunk', 'UploadError2Kind', 'max_attempts', 'RETRY_LIMIT', '_private_name', 'storeValue'],
     ],
     ['Spotter.Transcripts.Session', ['Spotter.Transcripts.Session']],
     [
@@ -170,6 +170,18 @@ describe('ledger: order and clean-up', () => {
     assert.deepEqual(found('\u001b[32msrc/a.ts\u001b[0m\u001b]0;title\u0007 src/\u001b[1mb.ts'), [
       'path src/a.ts',
       'path src/b.ts',
+    ])
+  })
+  it('takes nothing out of keys, tokens and other encoded data', () => {
+    const key = 'lQdGBGlXBg0BEADcrHUzBUjHOYK/scVAFNXxpfVb9c4Q6cR+dcSgpeEHxU0AElBA'
+    assert.deepEqual(found(`-----BEGIN\n${key}\n${key.slice(7)}\ntoken=${key.replaceAll(/[/+]/g, '_')}`), [])
+    const names = 'aVeryLongCamelCaseIdentifierName Archives/7c55c8a2-5df4-4bdf-bf23-104315eb04c2.jsonl'
+    assert.equal(found(names).length, 2)
+  })
+  it('reads registry keys and paths from here as Windows writes them', () => {
+    assert.deepEqual(found('HKLM:\\SYSTEM\\Control\\Lsa and .\\rebase-msys2.ps1'), [
+      'directory HKLM:/SYSTEM/Control/Lsa',
+      'path rebase-msys2.ps1',
     ])
   })
   it('reads a written line end as a blank', () => {

@@ -38,6 +38,6 @@ export function budgetWithoutSummary(input: BudgetInput): LedgerBudget {
 
 /** What the lists get of a total: half, more of a small one and of a very long span. */
 export function listShare(totalTokens: number, spanTokens: number): number {
-  if (spanTokens > LONG_SPAN_TOKENS) return Math.floor(totalTokens * 0.6)
-  return Math.floor(Math.max(totalTokens / 2, Math.min(totalTokens * 0.75, 1500)))
+  const share = spanTokens > LONG_SPAN_TOKENS ? 0.6 : 0.5
+  return Math.floor(Math.max(totalTokens * share, Math.min(totalTokens * 0.75, 1500)))
 }

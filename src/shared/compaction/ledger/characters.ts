@@ -17,3 +17,6 @@ export const UNSPACED =
 
 /** One character of a file name: ASCII word character or any other letter. */
 export const LETTER = `\\w${WIDE}`
+
+/** What stands before the colon of a Windows path: a drive, or a hive of the registry. */
+export const DRIVE = '(?:[A-Za-z]|HK[A-Z]{2,3})'

@@ -33,7 +33,6 @@ function subcommand(program: string, rest: readonly string[]): string | undefine
   const at = rest.findIndex((word) => !word.startsWith('-'))
   const first = rest[at]
   if (first === undefined) return undefined
-  if (INTERPRETERS.test(program)) return /^[\w./@-]{1,80}$/.test(first) ? first : undefined
   const second = rest[at + 1]
   if (first === 'run' && second && /^[\w:./-]{1,60}$/.test(second)) return `run ${second}`
   return SUBCOMMAND.test(first) ? first : undefined

@@ -1,19 +1,20 @@
-import { LETTER, UNSPACED, WIDE } from './characters.ts'
+import { DRIVE, LETTER, UNSPACED, WIDE } from './characters.ts'
 import { baseName, EXTENSION, isFileName } from './file-names.ts'
 
 export const PATH_MAX_CHARS = 250
 /** Shorter ones are options of a program (`/c`) or flags of a pattern (`/g`). */
 const DIRECTORY_MIN_CHARS = 4
+const EVERYWHERE = /^\/(?:dev|bin|proc|usr\/bin)(?:\/|$)/
 
 /** The first slash of a path and all behind it; `BEFORE_SLASH` is what stands in front of that slash. */
 export const FROM_SLASH = new RegExp(`/[${LETTER}@.+[\\]/-]*`, 'g')
 export const BEFORE_SLASH = new RegExp(
-  `(?<=((?:(?<![A-Za-z])[A-Za-z]:|~)?[${LETTER}@.+[\\]-]{0,${PATH_MAX_CHARS}}))`,
+  `(?<=((?:(?<![A-Za-z])${DRIVE}:|~)?[${LETTER}@.+[\\]-]{0,${PATH_MAX_CHARS}}))`,
   'y',
 )
 
 const PART = `(?:[${LETTER}@.+-]|\\[[\\w.]+\\])+`
-const PATH_IN_BRACKETS = new RegExp(`(?:[A-Za-z]:/|~/|\\.{1,2}/|/)?(?:${PART}/)*${PART}/?`, 'g')
+const PATH_IN_BRACKETS = new RegExp(`(?:${DRIVE}:/|~/|\\.{1,2}/|/)?(?:${PART}/)*${PART}/?`, 'g')
 const HAS_LETTER = new RegExp(`[A-Za-z${WIDE}]`)
 const HAS_WIDE = new RegExp(`[${WIDE}]`)
 /** A known ending directly followed by a script without blanks ends the file name. */
@@ -76,7 +77,7 @@ function toPath(raw: string, root: string): FoundPath | undefined {
 
 /** Two slashes or a sign that no prose has (`/x`, `~`, `.`, `@`, `_`, `-`); not `map/2`, `Read/Write`, or `12/05/2024`. */
 function isDirectory(value: string, raw: string): boolean {
-  if (/^[\w.]+\/\d+$/.test(value)) return false
+  if (/^[\w.]+\/\d[\d-]*$/.test(value) || EVERYWHERE.test(value)) return false
   if (/^[A-Z][a-z]+(?:\/[A-Z][a-z]+)+$/.test(value)) return false
   if (value.length < DIRECTORY_MIN_CHARS) return false
   const slashes = value.split('/').length - 1
@@ -84,7 +85,7 @@ function isDirectory(value: string, raw: string): boolean {
 }
 
 /** Takes `./` and the working directory away. */
-export function relativeTo(root: string, path: string): string {
+function relativeTo(root: string, path: string): string {
   if (root !== '' && path.startsWith(root)) return path.slice(root.length)
   const sameDrive = /^[A-Za-z]:/.test(root) && path.toLowerCase().startsWith(root.toLowerCase())
   if (sameDrive) return path.slice(root.length)

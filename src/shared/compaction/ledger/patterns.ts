@@ -58,7 +58,7 @@ export function isHexId(word: string): boolean {
 
 export const MODULE_NAME = /\b[A-Z]\w{0,40}(?:\.[A-Z]\w{0,40})+/g
 /** A word with a capital or an underscore after its first letter; `isName` decides. */
-export const WORD_NAME = /(?<![\w$])[$_]{0,2}[A-Za-z][a-z0-9]*[A-Z_]\w*/g
+export const WORD_NAME = /(?<!\w)_{0,2}[A-Za-z][a-z0-9]*[A-Z_]\w*/g
 
 export function isNameLength(name: string): boolean {
   return name.length >= 6 && name.length <= 59
@@ -67,6 +67,6 @@ export function isNameLength(name: string): boolean {
 /** camelCase, PascalCase with two humps, snake_case, SCREAMING_CASE. */
 export function isName(word: string): boolean {
   if (!isNameLength(word)) return false
-  const bare = word.replace(/^[$_]+|_+$/g, '')
+  const bare = word.replace(/^_+|_+$/g, '')
   return /[a-z0-9]_[a-z0-9]|[A-Z0-9]_[A-Z0-9]/i.test(bare) || /[a-z0-9][A-Z]|[A-Z]{2}[a-z]/.test(bare)
 }

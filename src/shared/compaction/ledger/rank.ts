@@ -43,10 +43,14 @@ export function rankItems(items: readonly Item[], cut: number): Item[] {
 
 function score(item: Item, cut: number): number {
   const age = cut - item.last
-  const length = printed(item).length
+  const length = cost(printed(item)) + (item.kind === 'value' ? 4 : 0)
   return (KIND_WEIGHT[item.kind] * Math.log(1 + item.n) * HALF_AGE) / (HALF_AGE + age) / Math.sqrt(length)
 }
 
 function compare(a: string, b: string): number {
   return a < b ? -1 : a > b ? 1 : 0
+}
+
+function cost(text: string): number {
+  return text.length + text.replace(/\D/g, '').length
 }

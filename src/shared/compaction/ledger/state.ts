@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { rankItems } from './rank.ts'
 import type { Item, Known, OpenError } from './types.ts'
 
-export const CARRIED_ITEMS_MAX = 800
+const CARRIED_ITEMS_MAX = 800
 const CARRIED_ERRORS_MAX = 20
 const CARRIED_TEXTS_MAX = 40
 

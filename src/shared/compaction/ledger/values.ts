@@ -1,11 +1,11 @@
 /** A run that begins with a digit, with the unit behind it. `valueIn` decides. */
-export const NUMBER = /(?<![\w.$#-])(?:localhost:|v)?\d[\w.,-]*(?: ?(?:[KMGT]i?B|ms|px)\b)?/g
+export const NUMBER = /(?<![\w.$#-])(?:localhost:|v)?\d[\w.,-]*(?: ?[KMGT]i?B\b)?/g
 
 const VALUE_KINDS = [
   /^localhost:\d{2,5}$/,
   /^v?\d{1,6}\.\d{1,6}\.\d{1,6}(?:[.-]\w{1,16}){0,2}$/,
   /^v\d{1,4}\.\d{1,4}$/,
-  /^\d{1,7}(?:\.\d{1,3})? ?(?:[KMGT]i?B|ms|px)$/,
+  /^\d{1,7}(?:\.\d{1,3})? ?[KMGT]i?B$/,
 ]
 const DATE = /^\d{4}-\d\d-\d\d(?=$|T)/
 const ROUND_OR_YEAR = /^(?:[1-9]0+|(?:19|20)\d\d)$/
