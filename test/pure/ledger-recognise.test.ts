@@ -38,7 +38,7 @@ describe('ledger: paths', () => {
       'src/a.ts',
       '/repository/b.ts',
     ])
-    assert.deepEqual(ofKind('path', 'c:\\Work\\src\\a.ts', 'C:/work/'), ['src/a.ts'])
+    assert.deepEqual(ofKind('path', 'c:\\Code\\src\\a.ts', 'C:/code/'), ['src/a.ts'])
   })
 })
 
