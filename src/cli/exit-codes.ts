@@ -31,9 +31,16 @@ export function exitCodeOf(error: unknown): ExitCode {
 export function errorText(error: unknown): string {
   if (error instanceof ManualCompactionError) return `${error.code}: ${error.message}`
   if (isSessionError(error)) return `${error.name}: ${error.message}`
-  if (isConnectError(error))
-    return `Cannot reach Temporal: ${error.message}. Start a server, for example with "durable-compaction dev".`
+  if (isConnectError(error)) return `Cannot reach Temporal: ${error.message}.`
   return error instanceof Error ? error.message : String(error)
+}
+
+/** A connection that could not be made. */
+export function serverUnavailable(address: string, error: unknown): TemporalServerUnavailable {
+  const problem = error instanceof Error ? error.message : String(error)
+  return new TemporalServerUnavailable(
+    `Cannot reach Temporal at ${address} (${problem}). Start a server, for example with "durable-compaction dev", or name another with --address.`,
+  )
 }
 
 const isConnectError = (error: unknown): error is Error =>

@@ -6,6 +6,7 @@ import { SessionError } from '../shared/errors.ts'
 import type { SessionRow, SessionStore } from '../shared/ports/store.ts'
 import { DEFAULT_TASK_QUEUE } from '../shared/protocol.ts'
 import { sqliteStore } from '../store/index.ts'
+import { serverUnavailable } from './exit-codes.ts'
 import { homeFolder, readDevState } from './home.ts'
 import { Output } from './output.ts'
 
@@ -56,7 +57,7 @@ export class Setting {
   }
 
   async sessions(): Promise<SessionClient> {
-    this.#connection ??= await Connection.connect({ address: this.places.address, connectTimeout: '5s' })
+    this.#connection ??= await connectTo(this.places.address)
     const client = new Client({ connection: this.#connection, namespace: this.places.namespace })
     return new SessionClient({ client, store: this.store, taskQueue: this.places.taskQueue })
   }
@@ -76,6 +77,15 @@ export class Setting {
   async close(): Promise<void> {
     await this.#connection?.close()
     await this.#store?.close()
+  }
+}
+
+/** @throws TemporalServerUnavailable */
+async function connectTo(address: string): Promise<Connection> {
+  try {
+    return await Connection.connect({ address, connectTimeout: '5s' })
+  } catch (error) {
+    throw serverUnavailable(address, error)
   }
 }
 

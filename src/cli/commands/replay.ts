@@ -4,15 +4,15 @@ import { join } from 'node:path'
 import { DefaultLogger, Runtime } from '@temporalio/worker'
 import type { Command } from 'commander'
 import pc from 'picocolors'
-import { readTranscript } from '../../formats/read-transcript.ts'
 import type { ReadTranscript } from '../../formats/transcript.ts'
 import { sqliteStore } from '../../store/index.ts'
 import { obtainServer } from '../../worker/dev-server/obtain-server.ts'
-import { readJsonFile, readTextFile } from '../json-file.ts'
+import { readJsonFile } from '../json-file.ts'
 import type { Output } from '../output.ts'
 import { type ReplayReport, runReplay } from '../replay/run-replay.ts'
 import { action } from '../setting.ts'
 import { formatCount, formatMs } from '../table.ts'
+import { readTranscriptFile } from '../transcript-file.ts'
 
 interface ReplayCommandOptions {
   readonly policy?: string
@@ -27,7 +27,7 @@ export function addReplayCommand(program: Command): void {
     .option('--window <tokens>', 'context window; default: the smallest in which every message fits')
     .action(
       action<ReplayCommandOptions>(async ({ output }, [file = ''], options) => {
-        const transcript = readTranscript(readTextFile(file), { fileName: file })
+        const transcript = readTranscriptFile(file, output)
         const report = await replayFile(transcript, output, options)
         output.result({ file, ...report, read: transcript.report }, reportText(file, transcript, report))
         if (!isClean(report)) process.exitCode = 1

@@ -5,6 +5,7 @@ import type { Command } from 'commander'
 import { sqliteStore } from '../../store/index.ts'
 import { obtainServer } from '../../worker/dev-server/obtain-server.ts'
 import { createSessionWorker, fileTools, scriptedModel } from '../../worker/index.ts'
+import { serverUnavailable } from '../exit-codes.ts'
 import { homeFolder, removeDevState, writeDevState } from '../home.ts'
 import { action, type Setting } from '../setting.ts'
 
@@ -79,7 +80,9 @@ async function runWorker(
 
 async function serve(places: Setting['places'], root: string): Promise<void> {
   Runtime.install({ logger: new DefaultLogger('WARN'), shutdownSignals: [] })
-  const connection = await NativeConnection.connect({ address: places.address })
+  const connection = await NativeConnection.connect({ address: places.address }).catch((error: unknown) => {
+    throw serverUnavailable(places.address, error)
+  })
   const store = sqliteStore({ path: places.storePath })
   const worker = await createSessionWorker({
     connection,

@@ -1,15 +1,15 @@
 import type { Command } from 'commander'
-import { readTranscript } from '../../formats/read-transcript.ts'
 import { planReplay, type ReplayPlan } from '../../formats/replay-plan.ts'
 import { resolvePolicy } from '../../shared/compaction/policy.ts'
 import { PRESETS, type PresetName } from '../../shared/compaction/presets.ts'
 import type { Header } from '../../shared/session/events.ts'
 import { UsageError } from '../exit-codes.ts'
-import { readJsonFile, readTextFile } from '../json-file.ts'
+import { readJsonFile } from '../json-file.ts'
 import { costUsd, formatUsd, PRICES, type PriceTable, priceTableSchema } from '../prices.ts'
 import { action, type Setting } from '../setting.ts'
 import { type Simulation, simulate } from '../simulate/simulate.ts'
 import { formatCount, formatTable } from '../table.ts'
+import { readTranscriptFile } from '../transcript-file.ts'
 
 interface SimulateOptions {
   readonly policy?: string[]
@@ -34,7 +34,7 @@ async function runSimulate(
   [file = '']: readonly string[],
   options: SimulateOptions,
 ): Promise<void> {
-  const transcript = readTranscript(readTextFile(file), { fileName: file })
+  const transcript = readTranscriptFile(file, output)
   const plan = planReplay(transcript)
   const prices = options.prices === undefined ? PRICES : priceTableSchema.parse(readJsonFile(options.prices))
   const results = (options.policy ?? ['default']).map((name) => {
@@ -67,7 +67,7 @@ async function runSimulate(
   ]
   const when = results.map((result) => `${result.policy}: ${firings(result)}`).join('\n')
   output.result(
-    { file, model: options.model, pricesOf: prices.date, results },
+    { file, model: options.model, pricesOf: prices.date, results, read: transcript.report },
     `${formatTable(header, rows)}\n\n${when}\n\nprices of ${prices.date}, ${options.model}, a prompt cache that always hits`,
   )
 }

@@ -1,0 +1,12 @@
+import { readTranscript } from '../formats/read-transcript.ts'
+import type { ReadTranscript } from '../formats/transcript.ts'
+import { readTextFile } from './json-file.ts'
+import type { Output } from './output.ts'
+
+/** A recorded conversation; lines that had to be skipped are named. @throws UsageError, TranscriptError */
+export function readTranscriptFile(file: string, output: Output): ReadTranscript {
+  const transcript = readTranscript(readTextFile(file), { fileName: file })
+  for (const { line, problem } of transcript.report.brokenLines)
+    output.progress(`${file}: line ${line} was skipped: ${problem}`)
+  return transcript
+}
