@@ -75,7 +75,7 @@ export function buildCheckpoint(input: CheckpointInput): Checkpoint {
   const ledger = buildLedger({
     span: ledgerMessages(nodes, pins.pins),
     tail: ledgerMessages(input.tail, []),
-    budget: ledgerBudget(budget, summary, input),
+    budget: ledgerBudget(budget, summary, input, previous?.earlierSummary !== undefined),
     count: countTokens,
     workingDirectory,
     previous,
@@ -165,6 +165,7 @@ function ledgerBudget(
   budget: CheckpointBudget,
   summary: string | null,
   { nodes, countTokens }: CheckpointInput,
+  earlierSummary: boolean,
 ): LedgerBudget {
   const { userTextTokens, stateTokens, listTokens, summaryLimitTokens } = budget
   if (summary === null) {
@@ -173,6 +174,7 @@ function ledgerBudget(
       checkpointTokens,
       userTextTokens,
       spanTokens: tokensOf(nodes),
+      earlierSummary,
     })
   }
   return {
