@@ -1,0 +1,84 @@
+import { MockActivityEnvironment } from '@temporalio/testing'
+import type { ActivityDeps, WorkflowRun } from '../../src/activities/deps.ts'
+import { createSessionActivities } from '../../src/activities/index.ts'
+import type { SessionActivities } from '../../src/shared/activity-protocol.ts'
+import type { ModelClient } from '../../src/shared/ports/model.ts'
+import type { Actor, SessionStore } from '../../src/shared/ports/store.ts'
+import type { Tool } from '../../src/shared/ports/tool.ts'
+import { sqliteStore } from '../../src/store/index.ts'
+import { scriptedModel } from '../../src/worker/index.ts'
+
+// The session activities over a store in memory and a server that says what the test lets it say.
+
+export class ScriptedServer {
+  readonly #current = new Map<string, WorkflowRun>()
+  /** Runs while the question is on its way: after what the server answers was true, before the asker hears it. */
+  onAnswer: (workflowId: string) => Promise<void> = async () => {}
+  asked = 0
+
+  /** This is the workflow's current run from now on. */
+  setCurrent({ workflowId, runId }: Actor, rest: Partial<WorkflowRun> = {}): void {
+    this.#current.set(workflowId, { runId, firstRunId: 'run-1', running: true, ...rest })
+  }
+
+  async describe(workflowId: string): Promise<WorkflowRun | null> {
+    this.asked++
+    const answer = this.#current.get(workflowId) ?? null
+    await this.onAnswer(workflowId)
+    return answer
+  }
+}
+
+type Name = keyof SessionActivities
+
+export interface ActivityStage {
+  readonly store: SessionStore
+  readonly server: ScriptedServer
+  readonly deps: ActivityDeps
+  /** Runs one activity as the task of a run, as the server would hand it out. */
+  run<K extends Name>(
+    actor: Actor,
+    name: K,
+    input: Omit<Parameters<SessionActivities[K]>[0], 'v' | 'sessionId'>,
+    attempt?: number,
+  ): Promise<Awaited<ReturnType<SessionActivities[K]>>>
+}
+
+export const SESSION = 's1'
+export const RUN_1: Actor = { workflowId: SESSION, runId: 'run-1' }
+export const RUN_2: Actor = { workflowId: SESSION, runId: 'run-2' }
+
+export interface StageOptions {
+  readonly model?: ModelClient
+  readonly tools?: readonly Tool[]
+  readonly policy?: Readonly<Record<string, unknown>>
+}
+
+/** A session that `RUN_1` has opened. */
+export async function openStage({ model, tools = [], policy }: StageOptions = {}): Promise<ActivityStage> {
+  const store = sqliteStore({ path: ':memory:' })
+  const server = new ScriptedServer()
+  const deps: ActivityDeps = {
+    store,
+    models: { scripted: model ?? scriptedModel(() => 'Done.', { capacity: { contextWindow: 100_000 } }) },
+    tools,
+    runs: server,
+    cluster: 'c1',
+    clock: Date.now,
+  }
+  const activities = createSessionActivities(deps)
+  const stage: ActivityStage = {
+    store,
+    server,
+    deps,
+    run(actor, name, input, attempt = 1) {
+      const environment = new MockActivityEnvironment({ attempt, workflowExecution: actor })
+      const activity = activities[name] as (input: unknown) => Promise<never>
+      return environment.run(activity, { v: 1, sessionId: SESSION, ...input })
+    },
+  }
+  server.setCurrent(RUN_1)
+  const start = { model: 'scripted/x', system: '', tools: tools.map(({ name }) => name) }
+  await stage.run(RUN_1, 'sessionOpen', { start: { ...start, ...(policy === undefined ? {} : { policy }) } })
+  return stage
+}
