@@ -2,10 +2,12 @@ import type { z } from 'zod'
 import type { closeAttemptInputSchema } from '../shared/activity-protocol.ts'
 import { meterAfterPass } from '../shared/compaction/after-pass.ts'
 import type { MeterState } from '../shared/compaction/meter.ts'
+import type { AttemptRow } from '../shared/ports/store.ts'
 import type { CompactionOutcome } from '../shared/protocol.ts'
 import type { AttemptError } from '../shared/session/events.ts'
 import type { ActivityDeps } from './deps.ts'
-import { countReplies, currentReading, loadMeter, loadSession } from './session-view.ts'
+import { addUsage, NO_USAGE } from './paid.ts'
+import { countReplies, currentReading, loadMeter, loadSession, readingOf } from './session-view.ts'
 
 export type CloseAttemptInput = z.infer<typeof closeAttemptInputSchema>
 
@@ -21,40 +23,51 @@ export async function closeWithError(
   { sessionId, compactionId, requestIds }: Closing,
   error: AttemptError,
 ): Promise<CompactionOutcome> {
-  const meter = await meterAfterFailure(deps, sessionId, compactionId)
+  const attempt = await deps.store.attempt(sessionId, compactionId)
   const row = await deps.store.closeAttempt({
     sessionId,
     compactionId,
     error,
     ...(requestIds === undefined ? {} : { requestIds }),
-    ...(meter === undefined ? {} : { meter }),
+    ...(attempt?.state === 'open' ? await measureFailure(deps, attempt, error) : {}),
   })
   if (row.outcome === null) throw new Error(`Attempt ${compactionId} was closed and has no outcome.`)
   return { ...row.outcome, reading: await currentReading(deps, sessionId) }
 }
 
-/** A failed automatic attempt counts for the breaker; nothing to learn where no attempt is open. */
-async function meterAfterFailure(
+/** What a failed attempt cost, and what the breaker learns of it: nothing of one that somebody cancelled. */
+async function measureFailure(
   deps: ActivityDeps,
-  sessionId: string,
-  compactionId: string,
-): Promise<MeterState | undefined> {
-  const row = await deps.store.attempt(sessionId, compactionId)
-  if (row?.state !== 'open') return undefined
+  attempt: AttemptRow,
+  error: AttemptError,
+): Promise<{ outcome: CompactionOutcome; meter: MeterState }> {
+  const { sessionId, compactionId, cause, plan } = attempt
   const session = await loadSession(deps, sessionId)
   const { header } = session
-  const [meter, surface, replies] = await Promise.all([
+  const [meter, snapshot, replies, paid] = await Promise.all([
     loadMeter(deps, session),
     deps.store.measure(sessionId),
     countReplies(deps, sessionId),
+    paidFor(deps, attempt),
   ])
-  const tokens = row.plan?.tokensBefore ?? 0
-  return meterAfterPass(meter, {
-    cause: row.cause,
-    header,
-    outcome: { outcome: 'failed', tokensBefore: tokens, tokensAfter: tokens },
-    replies,
-    surfaceTokens: surface.nodes.reduce((sum, node) => sum + node.tokens, 0),
-    nowMs: deps.clock(),
-  })
+  const nowMs = deps.clock()
+  const reading = readingOf({ header, snapshot, meter, replies, nowMs })
+  const numbers = { tokensBefore: plan?.tokensBefore ?? reading.tokens, tokensAfter: reading.tokens }
+  const outcome = { v: 1, compactionId, outcome: 'failed', reading, ...numbers, paid, error } as const
+  if (error.code === 'cancelled') return { outcome, meter }
+  const surfaceTokens = snapshot.nodes.reduce((sum, node) => sum + node.tokens, 0)
+  return { outcome, meter: meterAfterPass(meter, { cause, header, outcome, replies, surfaceTokens, nowMs }) }
+}
+
+/** By the log, which holds each call of the attempt behind its start. */
+async function paidFor(
+  deps: ActivityDeps,
+  { sessionId, compactionId, startSeq }: AttemptRow,
+): Promise<CompactionOutcome['paid']> {
+  const events = await deps.store.events(sessionId, { types: ['compact/call'], after: startSeq ?? -1 })
+  const calls = events.flatMap((event) =>
+    event.type === 'compact/call' && event.data.compactionId === compactionId ? [event.data] : [],
+  )
+  const usage = calls.reduce((sum, call) => addUsage(sum, call.usage ?? NO_USAGE), NO_USAGE)
+  return { calls: calls.length, reused: 0, usage }
 }
