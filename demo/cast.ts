@@ -17,6 +17,8 @@ export interface Stage {
   readonly address: string
   readonly taskQueue: string
   readonly storePath: string
+  /** The workflows, bundled once for all workers. */
+  readonly bundlePath: string
   /** One line for each answer that the model gave: what was paid. */
   readonly paidPath: string
   readonly root: string

@@ -7,7 +7,6 @@ import { readLog } from '../src/cli/read-log.ts'
 import { formatCount } from '../src/cli/table.ts'
 import { SessionClient } from '../src/client/index.ts'
 import { isCompactCheckpointSource } from '../src/shared/checkpoint-source.ts'
-import type { SessionStore } from '../src/shared/ports/store.ts'
 import type { Tool } from '../src/shared/ports/tool.ts'
 import { isText, text } from '../src/shared/session/content.ts'
 import type { SessionEvent, SurfaceNode } from '../src/shared/session/events.ts'
@@ -21,6 +20,15 @@ const ROUNDS = 10
 const TOOL_ROUND = 9
 const READ_ROUNDS = new Set([2, 6])
 const RESULT_WORDS = 900
+const THRESHOLD_TOKENS = 5_000
+
+const LEVELS = ['micro', 'automatic', 'compact tool'] as const
+type Level = (typeof LEVELS)[number]
+
+const LEGEND = `What the model sees after each round, with the tokens of tool results. The three levels:
+  micro         older results of tools become a line; read_file stays; costs no model call
+  automatic     at the threshold of ${formatCount(THRESHOLD_TOKENS)} tokens everything the model has seen becomes a checkpoint
+  compact tool  the model asks for the same itself`
 
 /** Ten rounds under the `threeLevel` preset, with a threshold small enough to be reached: the surface after each, and which level acted. */
 export async function showLevels(folder: string): Promise<number> {
@@ -49,12 +57,19 @@ export async function showLevels(folder: string): Promise<number> {
       system: 'You work in rounds.',
       tools: ['bash', 'read_file'],
       preset: 'threeLevel',
-      policy: { thresholdTokens: 5_000, archive: false },
+      policy: { thresholdTokens: THRESHOLD_TOKENS, archive: false },
     })
     const turn = await session.prompt('Find out why the build fails, round by round.')
     const { reason } = await turn.result({ timeoutMs: 120_000 })
-    printRounds(await readLog(store, 'levels'))
-    return reason === 'completed' && (await allLevelsActed(store)) ? 0 : 1
+    const events = await readLog(store, 'levels')
+    console.log(`${LEGEND}\n`)
+    printRounds(events)
+    const missing = LEVELS.filter((level) => !events.some((event) => levelOf(event, events) === level))
+    const holds = reason === 'completed' && missing.length === 0
+    console.log(
+      `\n${holds ? `${pc.green('✓')} all three levels acted` : `${pc.red('✗')} the turn ended: ${reason}; did not act: ${missing.join(', ')}`}`,
+    )
+    return holds ? 0 : 1
   } finally {
     worker.shutdown()
     await running
@@ -103,7 +118,7 @@ function levelTools(): Tool[] {
 
 function printRounds(events: readonly SessionEvent[]): void {
   let log = emptyLog()
-  let acted = new Set<string>()
+  let acted = new Set<Level>()
   let tokens = 0
   for (const event of events) {
     log = applyEvent(log, event)
@@ -112,13 +127,14 @@ function printRounds(events: readonly SessionEvent[]): void {
     if (event.type === 'assistant/message') tokens = event.data.usage?.inputTokens ?? 0
     if (event.type !== 'step/end') continue
     const who = acted.size === 0 ? '' : pc.yellow(`  ← ${[...acted].join(', ')}`)
-    console.log(`${pc.bold(`Round ${event.data.step}`)} (request of ${formatCount(tokens)} tokens)${who}`)
+    const round = event.data.step > ROUNDS ? 'Answer' : `Round ${event.data.step}`
+    console.log(`${pc.bold(round)} (request of ${formatCount(tokens)} tokens)${who}`)
     console.log(`   ${log.surface.map(drawNode).join(' ')}`)
     acted = new Set()
   }
 }
 
-function levelOf(event: SessionEvent, events: readonly SessionEvent[]): string | undefined {
+function levelOf(event: SessionEvent, events: readonly SessionEvent[]): Level | undefined {
   if (event.type === 'tool/result' && typeof event.surfaceOp === 'object') return 'micro'
   if (event.type !== 'compact/summary') return undefined
   const start = events.find(
@@ -133,10 +149,4 @@ function drawNode(node: SurfaceNode): string {
     return isCompactCheckpointSource(node.data.source) ? pc.green('[checkpoint]') : 'user'
   const cleared = node.data.content.some((block) => isText(block) && block.text.startsWith('[Previous: used'))
   return cleared ? pc.dim(`[Previous: used ${node.data.name}]`) : pc.cyan(`${node.data.name}:${node.tokens}`)
-}
-
-async function allLevelsActed(store: SessionStore): Promise<boolean> {
-  const events = await readLog(store, 'levels')
-  const acted = new Set(events.map((event) => levelOf(event, events)))
-  return ['micro', 'automatic', 'compact tool'].every((level) => acted.has(level))
 }

@@ -1,8 +1,10 @@
-import { existsSync, mkdtempSync, rmSync } from 'node:fs'
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
+import { readTranscript } from '../src/formats/read-transcript.ts'
+import { planReplay } from '../src/formats/replay-plan.ts'
 import { showLevels } from './levels.ts'
 import { runDemo } from './run-demo.ts'
 
@@ -11,36 +13,61 @@ npm run demo -- FILE         the same with a recorded transcript (Claude Code ke
 npm run demo -- --levels     the three levels of compaction on a conversation of ten rounds
              -- --keep       leaves server and web page up until Ctrl-C`
 
+const BAD_USAGE = 2
+const INTERRUPTED = 130
+
 async function main(): Promise<number> {
-  const { values, positionals } = parseArgs({
-    allowPositionals: true,
-    options: {
-      keep: { type: 'boolean', default: false },
-      levels: { type: 'boolean', default: false },
-      help: { type: 'boolean', default: false },
-    },
-  })
-  const [file] = positionals
-  if (values.help) {
+  const words = readWords()
+  if ('problem' in words) {
+    console.error(`${words.problem}\n\n${USAGE}`)
+    return BAD_USAGE
+  }
+  const { help, keep, levels, transcript } = words
+  if (help) {
     console.log(USAGE)
     return 0
   }
-  if (file !== undefined && !existsSync(file)) {
-    console.error(`There is no file ${file}.\n\n${USAGE}`)
-    return 2
-  }
   const folder = mkdtempSync(join(tmpdir(), 'durable-compaction-demo-'))
-  try {
-    if (values.levels) return await showLevels(folder)
-    const root = resolve(fileURLToPath(new URL('..', import.meta.url)))
-    return await runDemo({
-      folder,
-      root,
-      keep: values.keep,
-      ...(file === undefined ? {} : { transcript: resolve(file) }),
+  const cleanUp = () => rmSync(folder, { recursive: true, force: true })
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) {
+    process.once(signal, () => {
+      cleanUp()
+      process.exit(INTERRUPTED)
     })
+  }
+  try {
+    if (levels) return await showLevels(folder)
+    const root = fileURLToPath(new URL('..', import.meta.url))
+    return await runDemo({ folder, root, keep, ...(transcript === undefined ? {} : { transcript }) })
   } finally {
-    rmSync(folder, { recursive: true, force: true })
+    cleanUp()
+  }
+}
+
+interface Words {
+  readonly help: boolean
+  readonly keep: boolean
+  readonly levels: boolean
+  /** Path of a transcript that can be played. */
+  readonly transcript?: string
+}
+
+function readWords(): Words | { readonly problem: string } {
+  try {
+    const { values, positionals } = parseArgs({
+      allowPositionals: true,
+      options: {
+        keep: { type: 'boolean', default: false },
+        levels: { type: 'boolean', default: false },
+        help: { type: 'boolean', default: false },
+      },
+    })
+    const [file] = positionals
+    if (file === undefined) return values
+    planReplay(readTranscript(readFileSync(file, 'utf8'), { fileName: file }))
+    return { ...values, transcript: resolve(file) }
+  } catch (error) {
+    return { problem: error instanceof Error ? error.message : String(error) }
   }
 }
 

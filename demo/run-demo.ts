@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { Client, Connection } from '@temporalio/client'
 import pc from 'picocolors'
 import { playPrompts } from '../src/cli/replay/run-replay.ts'
+import { showReplayProgress } from '../src/cli/replay-progress.ts'
 import { type Session, SessionClient } from '../src/client/index.ts'
 import { poll } from '../src/client/poll.ts'
 import { readTranscript } from '../src/formats/read-transcript.ts'
@@ -16,7 +17,8 @@ import { requestCompactionSignal } from '../src/workflows/messages.ts'
 import { createCast, type Stage } from './cast.ts'
 import { checkSession } from './check.ts'
 import { printCheckpoint, printChecks, printCompactions } from './report.ts'
-import { killWorker, startWorker } from './worker-process.ts'
+import { say } from './say.ts'
+import { killWorker, startWorker, writeWorkflowBundle } from './worker-process.ts'
 
 export interface DemoOptions {
   /** Temporary folder of the store and the server. */
@@ -32,15 +34,18 @@ const HEARTBEAT_MS = 2_000
 const TURN_MS = 600_000
 const FOCUS = 'decisions and open work'
 
-const say = (line: string) => console.log(`${pc.dim(new Date().toISOString().slice(11, 19))} ${line}`)
-
 /** The whole main job: returns the exit code. */
 export async function runDemo({ folder, root, transcript, keep }: DemoOptions): Promise<number> {
-  const server = await obtainServer({ ui: true, dbFilename: join(folder, 'temporal.db') })
+  const bundlePath = join(folder, 'workflows.js')
+  const [server] = await Promise.all([
+    obtainServer({ ui: true, dbFilename: join(folder, 'temporal.db'), onProgress: say }),
+    writeWorkflowBundle(bundlePath),
+  ])
   const stage: Stage = {
     address: server.address,
     taskQueue: `demo-${process.pid}`,
     storePath: join(folder, 'sessions.db'),
+    bundlePath,
     paidPath: join(folder, 'paid.jsonl'),
     root,
     ...(transcript === undefined ? {} : { transcript }),
@@ -61,6 +66,8 @@ export async function runDemo({ folder, root, transcript, keep }: DemoOptions): 
       taskQueue: stage.taskQueue,
     })
     const holds = await act(stage, sessions, store, sessionId)
+    console.log()
+    say(holds ? 'Every check holds' : 'A check does not hold: see above')
     if (keep) await untilInterrupted(page)
     return holds ? 0 : 1
   } finally {
@@ -80,7 +87,7 @@ async function act(
   say(`Worker ${worker.pid} polls`)
   try {
     const session = await begin(stage, sessions, store, sessionId)
-    const work = play(stage, session)
+    const work = play(stage, session, store)
     const open = await Promise.race([firstOpenAttempt(store, sessionId), work.then(() => undefined)])
     if (open !== undefined) worker = await replaceWorker(stage, worker, store, open)
     await work
@@ -136,7 +143,7 @@ async function begin(
   return session
 }
 
-async function play(stage: Stage, session: Session): Promise<void> {
+async function play(stage: Stage, session: Session, store: SessionStore): Promise<void> {
   if (stage.transcript === undefined) {
     const turn = await session.prompt('Get to know the sources of this repository, file by file.', {
       requestId: 'explore',
@@ -148,7 +155,8 @@ async function play(stage: Stage, session: Session): Promise<void> {
   const plan = planReplay(
     readTranscript(readFileSync(stage.transcript, 'utf8'), { fileName: stage.transcript }),
   )
-  const turns = await playPrompts(session, plan)
+  const progress = showReplayProgress({ store, sessionId: session.id, replies: plan.replies.length, say })
+  const turns = await playPrompts(session, plan, undefined, progress.onTurn).finally(progress.stop)
   say(`${turns} ${turns === 1 ? 'turn was' : 'turns were'} played`)
 }
 
@@ -181,6 +189,7 @@ async function askBySignal(session: Session, store: SessionStore): Promise<void>
 }
 
 async function untilInterrupted(page: string | null): Promise<void> {
+  process.removeAllListeners('SIGINT')
   say(`Server and web page stay up${page === null ? '' : ` at ${page}`} until Ctrl-C`)
   await once(process, 'SIGINT')
 }

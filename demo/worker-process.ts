@@ -1,7 +1,18 @@
 import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
+import { writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
+import { bundleWorkflowCode, DefaultLogger } from '@temporalio/worker'
 import type { Stage } from './cast.ts'
+
+/** Bundles the workflows into a file: the demo starts two workers, and each would do it anew. */
+export async function writeWorkflowBundle(path: string): Promise<void> {
+  const { code } = await bundleWorkflowCode({
+    workflowsPath: fileURLToPath(new URL('../src/workflows/index.ts', import.meta.url)),
+    logger: new DefaultLogger('ERROR'),
+  })
+  writeFileSync(path, code)
+}
 
 /** A worker in a process of its own; resolves when it polls. Its errors go to this process's error output. */
 export async function startWorker(stage: Stage): Promise<ChildProcess> {

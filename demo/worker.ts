@@ -3,7 +3,8 @@ import { sqliteStore } from '../src/store/index.ts'
 import { createSessionWorker } from '../src/worker/index.ts'
 import { createCast, type Stage } from './cast.ts'
 
-// The worker of the demo, in a process of its own, so that it can be killed.
+// The worker of the demo, in a process of its own, so that it can be killed. It ends with the demo, however that ends.
+process.once('disconnect', () => process.exit())
 const stage = JSON.parse(process.env['DEMO_STAGE'] ?? '{}') as Stage
 Runtime.install({ logger: new DefaultLogger('ERROR') })
 const store = sqliteStore({ path: stage.storePath })
@@ -14,6 +15,7 @@ const worker = await createSessionWorker({
   models: { demo: model },
   tools,
   taskQueue: stage.taskQueue,
+  workflows: { workflowBundle: { codePath: stage.bundlePath } },
 })
 process.send?.('ready')
 await worker.run()

@@ -2,21 +2,50 @@ import pc from 'picocolors'
 import { isCompactCheckpointSource } from '../shared/checkpoint-source.ts'
 import { type ContentBlock, isText, isToolUse } from '../shared/session/content.ts'
 import type { SessionEvent } from '../shared/session/events.ts'
+import { headOf } from '../shared/session/well-formed.ts'
+import { formatCount } from './table.ts'
 
 const MAX_CHARS = 2_000
+const PROGRESS_CHARS = 100
 
 /** One event for a person's eyes: `#seq who text`. */
 export function drawEvent(event: SessionEvent): string {
   return `${pc.dim(`#${event.seq}`)} ${who(event)} ${what(event)}`.trimEnd()
 }
 
+/** One line about an event of a turn that somebody waits for, or undefined when it says nothing about progress. */
+export function drawProgress(event: SessionEvent): string | undefined {
+  switch (event.type) {
+    case 'assistant/message': {
+      const calls = event.data.content.filter(isToolUse)
+      return calls.length === 0 ? undefined : pc.dim(calls.map(callLine).join('\n'))
+    }
+    case 'compact/start':
+      return pc.dim(`compacting (${event.data.cause}) …`)
+    case 'compact/end':
+      return pc.dim(
+        event.data.error === undefined ? 'compacted' : `not compacted: ${event.data.error.message}`,
+      )
+    default:
+      return undefined
+  }
+}
+
+/** Text that may come from anywhere, without what would steer the terminal. */
+export const printable = (text: string): string =>
+  text.replace(/\r\n/g, '\n').replace(/(?![\n\t])\p{Cc}/gu, '\ufffd')
+
 function who(event: SessionEvent): string {
-  if (event.type === 'user/message')
-    return isCompactCheckpointSource(event.data.source) ? pc.green('checkpoint') : pc.bold('user')
+  if (event.type === 'user/message') return sourceName(event.data.source)
   if (event.type === 'assistant/message') return pc.cyan('model')
   if (event.type === 'tool/result')
     return event.data.isError ? pc.red(event.data.name) : pc.blue(event.data.name)
   return event.type.startsWith('compact/') ? pc.yellow(event.type) : pc.dim(event.type)
+}
+
+function sourceName(source: string): string {
+  if (isCompactCheckpointSource(source)) return pc.green('checkpoint')
+  return source === 'prompt' || source === 'import' ? pc.bold('user') : pc.bold(source)
 }
 
 function what(event: SessionEvent): string {
@@ -31,6 +60,8 @@ function what(event: SessionEvent): string {
         : `${event.data.reason}: ${event.data.message}`
     case 'compact/start':
       return `${event.data.cause}${event.data.focus === undefined ? '' : `, focus: ${event.data.focus}`}`
+    case 'compact/summary':
+      return `${event.data.shadowedSeqs.length} messages, ${formatCount(event.data.shadowedTokenCount)} tokens`
     case 'compact/end':
       return event.data.error === undefined ? 'done' : `${event.data.error.code}: ${event.data.error.message}`
     default:
@@ -43,13 +74,17 @@ function contentText(content: readonly ContentBlock[]): string {
     .map(blockText)
     .filter((part) => part !== '')
     .join('\n')
-  return text.length <= MAX_CHARS
-    ? text
-    : `${text.slice(0, MAX_CHARS)} ${pc.dim(`[${text.length - MAX_CHARS} more characters]`)}`
+  if (text.length <= MAX_CHARS) return text
+  return `${headOf(text, MAX_CHARS)} ${pc.dim(`[${formatCount(text.length - MAX_CHARS)} more characters]`)}`
 }
 
 function blockText(block: ContentBlock): string {
-  if (isText(block)) return block.text
+  if (isText(block)) return printable(block.text)
   if (isToolUse(block)) return pc.dim(`→ ${block.name} ${JSON.stringify(block.input)}`)
   return pc.dim(`[${block.type}]`)
+}
+
+const callLine = ({ name, input }: { readonly name: string; readonly input: unknown }): string => {
+  const line = `→ ${name} ${JSON.stringify(input)}`
+  return line.length <= PROGRESS_CHARS ? line : `${headOf(line, PROGRESS_CHARS)} …`
 }

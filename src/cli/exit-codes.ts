@@ -1,9 +1,14 @@
-import { ServiceError } from '@temporalio/client'
-import { TranscriptError } from '../formats/errors.ts'
 import { isSessionError, ManualCompactionError } from '../shared/errors.ts'
-import { TemporalServerUnavailable } from '../worker/dev-server/start-dev-server.ts'
 
-export const EXIT = { done: 0, failed: 1, badUsage: 2, notFound: 3, unreachable: 4 } as const
+/** 0 done, 1 failed, 2 bad usage, 3 not found, 4 cannot reach Temporal or the store; 130 as shells have it for Ctrl-C. */
+export const EXIT = {
+  done: 0,
+  failed: 1,
+  badUsage: 2,
+  notFound: 3,
+  unreachable: 4,
+  interrupted: 130,
+} as const
 export type ExitCode = (typeof EXIT)[keyof typeof EXIT]
 
 /** Wrong words on the command line, or a file that cannot be used. */
@@ -11,38 +16,62 @@ export class UsageError extends Error {
   override readonly name = 'UsageError'
 }
 
+/** No Temporal server answers. */
+export class TemporalUnreachable extends Error {
+  override readonly name = 'TemporalUnreachable'
+}
+
+/** The person ended the command. The message says what goes on without it. */
+export class Interrupted extends Error {
+  override readonly name = 'Interrupted'
+}
+
+const BY_NAME: Readonly<Record<string, ExitCode>> = {
+  UsageError: EXIT.badUsage,
+  TranscriptError: EXIT.badUsage,
+  InvalidInput: EXIT.badUsage,
+  InvalidPolicy: EXIT.badUsage,
+  InvalidSpan: EXIT.badUsage,
+  UnknownModel: EXIT.badUsage,
+  UnknownTool: EXIT.badUsage,
+  SessionNotFound: EXIT.notFound,
+  NamespaceNotFound: EXIT.notFound,
+  StoreUnavailable: EXIT.unreachable,
+  WorkerUnavailable: EXIT.unreachable,
+  TemporalUnreachable: EXIT.unreachable,
+  TemporalServerUnavailable: EXIT.unreachable,
+  Interrupted: EXIT.interrupted,
+}
+
+export interface Failure {
+  readonly name: string
+  readonly message: string
+}
+
+/** One name and one sentence for an error. Errors of Temporal's client are known by their names, so that this loads no client. */
+export function failureOf(error: unknown): Failure {
+  if (error instanceof ManualCompactionError) return { name: error.code, message: error.message }
+  if (isSessionError(error)) return { name: error.name, message: error.message }
+  if (!(error instanceof Error)) return { name: 'Error', message: String(error) }
+  return temporalFailure(error) ?? { name: error.name, message: error.message }
+}
+
 /** The exit code of a failed command. */
-export function exitCodeOf(error: unknown): ExitCode {
-  if (error instanceof UsageError || error instanceof TranscriptError) return EXIT.badUsage
-  if (isSessionError(error)) {
-    if (error.name === 'SessionNotFound') return EXIT.notFound
-    if (error.name === 'StoreUnavailable' || error.name === 'WorkerUnavailable') return EXIT.unreachable
-    if (error.name === 'InvalidInput' || error.name === 'InvalidPolicy' || error.name === 'InvalidSpan')
-      return EXIT.badUsage
-    return EXIT.failed
-  }
-  if (error instanceof ManualCompactionError) return EXIT.failed
-  if (error instanceof TemporalServerUnavailable || error instanceof ServiceError || isConnectError(error))
-    return EXIT.unreachable
-  return EXIT.failed
-}
+export const exitCodeOf = (error: unknown): ExitCode => BY_NAME[failureOf(error).name] ?? EXIT.failed
 
-/** One text per error: its name where it has one of ours, and its sentence. */
-export function errorText(error: unknown): string {
-  if (error instanceof ManualCompactionError) return `${error.code}: ${error.message}`
-  if (isSessionError(error)) return `${error.name}: ${error.message}`
-  if (isConnectError(error)) return `Cannot reach Temporal: ${error.message}.`
-  return error instanceof Error ? error.message : String(error)
-}
+const GRPC = { notFound: 5, unavailable: 14, deadlineExceeded: 4 }
 
-/** A connection that could not be made. */
-export function serverUnavailable(address: string, error: unknown): TemporalServerUnavailable {
-  const problem = error instanceof Error ? error.message : String(error)
-  return new TemporalServerUnavailable(
-    `Cannot reach Temporal at ${address} (${problem}). Start a server, for example with "durable-compaction dev", or name another with --address.`,
-  )
+function temporalFailure(error: Error): Failure | undefined {
+  if (error.name === 'NamespaceNotFoundError')
+    return {
+      name: 'NamespaceNotFound',
+      message: `${error.message}: name one that this server has with --namespace.`,
+    }
+  if (error.name !== 'ServiceError') return undefined
+  const { cause } = error
+  const code = cause instanceof Error && 'code' in cause ? cause.code : undefined
+  const message = `Temporal does not answer: ${error.message}. Is its server up? It is named by --address, TEMPORAL_ADDRESS or a running dev.`
+  return code === GRPC.unavailable || code === GRPC.deadlineExceeded
+    ? { name: 'TemporalUnreachable', message }
+    : { name: error.name, message: error.message }
 }
-
-const isConnectError = (error: unknown): error is Error =>
-  error instanceof Error &&
-  (error.name === 'TransportError' || /Failed to connect|UNAVAILABLE|ECONNREFUSED/.test(error.message))

@@ -2,23 +2,30 @@
 import { readFileSync } from 'node:fs'
 import { CommanderError } from 'commander'
 import pc from 'picocolors'
-import { EXIT, errorText, exitCodeOf } from './exit-codes.ts'
+import { EXIT, exitCodeOf, failureOf, Interrupted } from './exit-codes.ts'
 import { createProgram } from './program.ts'
 
 const { version } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8')) as {
   version: string
 }
+const json = process.argv.includes('--json')
+
+// Whoever reads our output may stop early, as in `export … | head`.
+process.stdout.on('error', (error: NodeJS.ErrnoException) => process.exit(error.code === 'EPIPE' ? 0 : 1))
 
 try {
-  await createProgram(version).parseAsync()
+  await createProgram(version, { json }).parseAsync()
 } catch (error) {
   if (error instanceof CommanderError) {
-    // Commander has printed what is wrong; help and version are no errors.
+    // Commander has printed help, version or what is wrong; the first two are no errors.
     process.exitCode = error.exitCode === 0 ? EXIT.done : EXIT.badUsage
   } else {
-    console.error(pc.red(errorText(error)))
+    const { name, message } = failureOf(error)
+    const human = error instanceof Interrupted ? message : pc.red(`${name}: ${message}`)
+    console.error(json ? JSON.stringify({ error: { name, message } }) : human)
     process.exitCode = exitCodeOf(error)
   }
 }
-// A server or connection that is still closing must not hold the command.
+// A server or connection that is still closing must not hold the command; what was printed must be out.
+await new Promise((printed) => process.stdout.write('', printed))
 process.exit()

@@ -1,4 +1,6 @@
 import { z } from 'zod'
+import { UsageError } from './exit-codes.ts'
+import { readJsonFile } from './json-file.ts'
 
 /** US dollars per million tokens. */
 const priceSchema = z.strictObject({
@@ -9,7 +11,7 @@ const priceSchema = z.strictObject({
 })
 export type Price = z.infer<typeof priceSchema>
 
-export const priceTableSchema = z.strictObject({
+const priceTableSchema = z.strictObject({
   /** Day on which the prices were looked up. */
   date: z.string(),
   /** By `provider/model`. */
@@ -36,6 +38,19 @@ export const PRICES: PriceTable = {
     'anthropic/claude-sonnet-4-5': anthropic(3, 15),
     'anthropic/claude-haiku-4-5': anthropic(1, 5),
   },
+}
+
+/** A price table from a file. @throws UsageError */
+export function readPrices(path: string): PriceTable {
+  const parsed = priceTableSchema.safeParse(readJsonFile(path))
+  if (parsed.success) return parsed.data
+  const [issue] = parsed.error.issues
+  const where =
+    issue === undefined || issue.path.length === 0 ? '' : ` at ${issue.path.map(String).join(' › ')}`
+  throw new UsageError(
+    `${path} is no price table${where}: ${issue?.message ?? 'not of the expected shape'}. ` +
+      'It must be {"date": …, "models": {"provider/model": {"input", "output", "cacheRead", "cacheWrite"}}}, US dollars per million tokens.',
+  )
 }
 
 export interface BilledTokens {

@@ -3,14 +3,22 @@ import type { SessionEvent } from '../shared/session/events.ts'
 
 const PAGE = 1000
 
-/** The whole log of a session, read in pages. */
-export async function readLog(store: SessionStore, sessionId: string): Promise<SessionEvent[]> {
-  const all: SessionEvent[] = []
+/** The whole log of a session, in pages. */
+export async function* logPages(
+  store: SessionStore,
+  sessionId: string,
+): AsyncGenerator<readonly SessionEvent[]> {
   for (let after = -1; ; ) {
     const page = await store.events(sessionId, { after, limit: PAGE })
-    all.push(...page)
+    yield page
     const last = page.at(-1)
-    if (last === undefined || page.length < PAGE) return all
+    if (last === undefined || page.length < PAGE) return
     after = last.seq
   }
+}
+
+export async function readLog(store: SessionStore, sessionId: string): Promise<SessionEvent[]> {
+  const all: SessionEvent[] = []
+  for await (const page of logPages(store, sessionId)) all.push(...page)
+  return all
 }

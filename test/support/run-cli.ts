@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import { CommanderError } from 'commander'
-import { EXIT, errorText, exitCodeOf } from '../../src/cli/exit-codes.ts'
+import { EXIT, exitCodeOf, failureOf } from '../../src/cli/exit-codes.ts'
 import { createProgram } from '../../src/cli/program.ts'
 
 const MAIN = fileURLToPath(new URL('../../src/cli/main.ts', import.meta.url))
@@ -51,11 +51,12 @@ export async function runCommand(args: readonly string[]): Promise<CliRun> {
     return true
   }
   try {
-    await createProgram('0.0.0').parseAsync([...args], { from: 'user' })
+    await createProgram('0.0.0', { json: args.includes('--json') }).parseAsync([...args], { from: 'user' })
     return { code: EXIT.done, stdout, stderr }
   } catch (error) {
     if (error instanceof CommanderError) return { code: EXIT.badUsage, stdout, stderr }
-    return { code: exitCodeOf(error), stdout, stderr: `${stderr}${errorText(error)}\n` }
+    const { name, message } = failureOf(error)
+    return { code: exitCodeOf(error), stdout, stderr: `${stderr}${name}: ${message}\n` }
   } finally {
     console.log = log
     console.error = print

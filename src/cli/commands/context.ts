@@ -1,70 +1,52 @@
-import type { Command } from 'commander'
 import { isCompactCheckpointSource } from '../../shared/checkpoint-source.ts'
 import { initialMeter, meterStateSchema, ratioOf } from '../../shared/compaction/meter.ts'
 import { modelKeyOf, takeReading } from '../../shared/compaction/pressure.ts'
-import { selectSpan } from '../../shared/compaction/span.ts'
+import { type SelectedSpan, selectSpan } from '../../shared/compaction/span.ts'
+import type { Reading } from '../../shared/protocol.ts'
 import type { SurfaceNode } from '../../shared/session/events.ts'
 import { priceText, priceTools } from '../../shared/tokens/price.ts'
-import { action, type Setting } from '../setting.ts'
+import type { Run } from '../action.ts'
+import { reasonText } from '../reasons.ts'
 import { formatCount, formatTable } from '../table.ts'
 
-export function addContextCommand(program: Command): void {
-  program
-    .command('context <session>')
-    .description('what fills the window now, and what the next compaction would take')
-    .action(action(showContext))
+interface Context {
+  /** Tokens by our counter. */
+  readonly parts: Readonly<Record<string, number>>
+  readonly reading: Reading
+  /** The provider's tokens for one of ours, as its usage has taught. */
+  readonly ratio: number
+  readonly contextWindow: number | null
+  readonly next: SelectedSpan
 }
 
-async function showContext(setting: Setting, [id = '']: readonly string[]): Promise<void> {
-  const { header } = await setting.stored(id)
+export const context: Run<object> = async (setting, [id = '']) => {
+  const { store, row } = await setting.stored(id)
+  const { header } = row
   const [surface, stored, replies] = await Promise.all([
-    setting.store.surface(id),
-    setting.store.meter(id),
-    setting.store.countEvents(id, 'assistant/message'),
+    store.surface(id),
+    store.meter(id),
+    store.countEvents(id, 'assistant/message'),
   ])
   const meter = stored === null ? initialMeter() : meterStateSchema.parse(stored)
-  const parts = {
-    system: priceText(header.system),
-    tools: priceTools(header.tools),
-    ...byKind(surface.nodes),
-  }
-  const overheadTokens = parts.system + parts.tools
+  const fixed = { system: priceText(header.system), tools: priceTools(header.tools) }
+  const overheadTokens = fixed.system + fixed.tools
   const ratio = ratioOf(meter, modelKeyOf(header))
-  const reading = takeReading({
-    snapshot: surface,
-    header,
-    overheadTokens,
-    meter,
-    step: replies,
-    nowMs: Date.now(),
-  })
-  const next = selectSpan({
-    nodes: surface.nodes,
-    cause: 'pressure',
-    policy: header.policy,
+  const { policy } = header
+  const found: Context = {
+    parts: { ...fixed, ...byKind(surface.nodes) },
+    reading: takeReading({
+      snapshot: surface,
+      header,
+      overheadTokens,
+      meter,
+      step: replies,
+      nowMs: Date.now(),
+    }),
     ratio,
-    overheadTokens,
-  })
-  const total = Object.values(parts).reduce((sum, tokens) => sum + tokens, 0)
-  const table = formatTable(
-    ['part', 'tokens', 'share'],
-    Object.entries(parts).map(([part, tokens]) => [
-      part,
-      formatCount(tokens),
-      `${total === 0 ? 0 : Math.round((100 * tokens) / total)} %`,
-    ]),
-  )
-  const window = header.policy.contextWindow
-  const lines = [
-    table,
-    '',
-    `request: about ${formatCount(reading.tokens)} tokens of ${window === null ? 'an unknown window' : formatCount(window)} (${ratio.toFixed(2)} of the provider's per token counted)`,
-    `pressure: ${reading.pressure}${reading.limit === null ? ', off' : `, limit ${formatCount(reading.limit)}`}`,
-    next.kind === 'span'
-      ? `next compaction: ${next.seqs.length} messages, #${next.from} to #${next.to}, ${formatCount(next.tokens)} tokens`
-      : `next compaction: nothing (${next.reason})`,
-  ]
-  setting.output.result({ sessionId: id, parts, reading, ratio, next }, lines.join('\n'))
+    contextWindow: policy.contextWindow,
+    next: selectSpan({ nodes: surface.nodes, cause: 'pressure', policy, ratio, overheadTokens }),
+  }
+  setting.output.result({ sessionId: id, ...found }, describeContext(found))
 }
 
 function byKind(nodes: readonly SurfaceNode[]) {
@@ -77,3 +59,27 @@ function byKind(nodes: readonly SurfaceNode[]) {
   }
   return parts
 }
+
+function describeContext({ parts, reading, ratio, contextWindow, next }: Context): string {
+  const total = Object.values(parts).reduce((sum, tokens) => sum + tokens, 0)
+  const row = (part: string, tokens: number) => [
+    part,
+    formatCount(tokens),
+    `${total === 0 ? 0 : Math.round((100 * tokens) / total)} %`,
+  ]
+  const rows = [...Object.entries(parts), ['all', total] as const].map(([part, tokens]) => row(part, tokens))
+  const window = contextWindow === null ? '' : ` of ${formatCount(contextWindow)}`
+  const limit = reading.limit === null ? 'compaction is off' : `compacts at ${formatCount(reading.limit)}`
+  return [
+    formatTable(['part', 'tokens', 'share'], rows),
+    '',
+    `next request     about ${formatCount(reading.tokens)}${window} tokens (our count × ${ratio.toFixed(2)}, learned from the provider's usage)`,
+    `pressure         ${reading.pressure}; ${limit}`,
+    `next compaction  ${describeNext(next)}`,
+  ].join('\n')
+}
+
+const describeNext = (next: SelectedSpan): string =>
+  next.kind === 'span'
+    ? `${next.seqs.length} messages, #${next.from} to #${next.to}, ${formatCount(next.tokens)} tokens`
+    : `would take nothing: ${reasonText(next.reason)}`

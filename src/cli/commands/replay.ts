@@ -1,66 +1,85 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { DefaultLogger, Runtime } from '@temporalio/worker'
-import type { Command } from 'commander'
 import pc from 'picocolors'
+import { planReplay } from '../../formats/replay-plan.ts'
 import type { ReadTranscript } from '../../formats/transcript.ts'
 import { sqliteStore } from '../../store/index.ts'
-import { obtainServer } from '../../worker/dev-server/obtain-server.ts'
+import type { TemporalServer } from '../../worker/dev-server/start-dev-server.ts'
+import type { Run } from '../action.ts'
+import { connectClient } from '../connect.ts'
+import { EXIT, Interrupted } from '../exit-codes.ts'
+import { untilInterrupted } from '../interrupt.ts'
 import { readJsonFile } from '../json-file.ts'
-import type { Output } from '../output.ts'
 import { type ReplayReport, runReplay } from '../replay/run-replay.ts'
-import { action } from '../setting.ts'
+import { showReplayProgress } from '../replay-progress.ts'
+import { serverFor } from '../server.ts'
+import type { Setting } from '../setting.ts'
 import { formatCount, formatMs } from '../table.ts'
 import { readTranscriptFile } from '../transcript-file.ts'
+import { installWorkerLog } from '../worker-log.ts'
 
-interface ReplayCommandOptions {
+export interface ReplayOptions {
   readonly policy?: string
-  readonly window?: string
+  readonly window?: number
 }
 
-export function addReplayCommand(program: Command): void {
-  program
-    .command('replay <file>')
-    .description('play a recorded transcript through a real session on Temporal, and check all of it')
-    .option('--policy <file>', 'compaction policy, JSON')
-    .option('--window <tokens>', 'context window; default: the smallest in which every message fits')
-    .action(
-      action<ReplayCommandOptions>(async ({ output }, [file = ''], options) => {
-        const transcript = readTranscriptFile(file, output)
-        const report = await replayFile(transcript, output, options)
-        output.result({ file, ...report, read: transcript.report }, reportText(file, transcript, report))
-        if (!isClean(report)) process.exitCode = 1
-      }),
-    )
+export const replay: Run<ReplayOptions> = async (setting, [file = ''], options) => {
+  const transcript = readTranscriptFile(file, setting.output)
+  const policy = options.policy === undefined ? {} : { policy: readJsonFile(options.policy) }
+  const window = options.window === undefined ? {} : { window: options.window }
+  const report = await replayTranscript(setting, transcript, { ...policy, ...window })
+  setting.output.result(
+    { file, ...report, read: transcript.report },
+    describeReport(file, transcript, report),
+  )
+  if (!isClean(report)) process.exitCode = EXIT.failed
 }
 
-async function replayFile(
+/** In a store of its own, on the server that was named or one of its own. @throws Interrupted */
+async function replayTranscript(
+  setting: Setting,
   transcript: ReadTranscript,
-  output: Output,
-  options: ReplayCommandOptions,
+  options: { readonly policy?: Readonly<Record<string, unknown>>; readonly window?: number },
 ): Promise<ReplayReport> {
-  Runtime.install({ logger: new DefaultLogger('ERROR') })
+  const { output } = setting
+  installWorkerLog('ERROR')
+  const replies = planReplay(transcript).replies.length
+  const signal = untilInterrupted()
+  const server = await serverFor(setting)
   const folder = mkdtempSync(join(tmpdir(), 'durable-compaction-replay-'))
-  const server = await obtainServer()
   const store = sqliteStore({ path: join(folder, 'sessions.db') })
+  const name = `replay-${process.pid}-${Date.now().toString(36)}`
+  output.progress(
+    `Temporal at ${server.address} (${server.origin}); ${formatCount(replies)} recorded replies`,
+  )
+  const say = (line: string) => output.progress(line)
+  const progress = showReplayProgress({ store, sessionId: name, replies, say })
   try {
-    output.progress(`Temporal at ${server.address} (${server.origin})`)
+    const { address, namespace } = server
     return await runReplay(transcript, {
-      address: server.address,
-      namespace: server.namespace,
-      taskQueue: `replay-${process.pid}`,
-      sessionId: `replay-${process.pid}`,
-      store,
-      ...(options.window === undefined ? {} : { window: Number(options.window) }),
-      ...(options.policy === undefined ? {} : { policy: readJsonFile(options.policy) }),
-      onProgress: (done, of) => output.progress(`turn ${done} of ${of}`),
+      ...{ address, namespace, taskQueue: name, sessionId: name, store, signal },
+      onProgress: progress.onTurn,
+      ...options,
     })
+  } catch (error) {
+    if (!signal.aborted) throw error
+    await terminate(server, name)
+    throw new Interrupted('The replay was ended; nothing of it is kept.')
   } finally {
+    progress.stop()
     await store.close()
     await server.stop()
     rmSync(folder, { recursive: true, force: true })
   }
+}
+
+/** Its store goes, so it must not wait on the server for a worker that can never come. */
+async function terminate({ address, namespace }: TemporalServer, sessionId: string): Promise<void> {
+  const client = await connectClient({ address, namespace })
+  const gone = client.workflow.getHandle(sessionId).terminate('the replay was ended')
+  await gone.catch(() => undefined)
+  await client.connection.close()
 }
 
 const isClean = ({ requests, log }: ReplayReport): boolean =>
@@ -68,12 +87,12 @@ const isClean = ({ requests, log }: ReplayReport): boolean =>
   log.problems.length === 0 &&
   log.brackets.opened === log.brackets.closedOnce
 
-function reportText(file: string, { messages, format }: ReadTranscript, report: ReplayReport): string {
+function describeReport(file: string, { messages, format }: ReadTranscript, report: ReplayReport): string {
   const { requests, log, window, durationMs } = report
   const problems = [...requests.problems, ...log.problems]
   return [
-    `${file}: ${format}, ${messages.length} messages, window ${formatCount(window)}`,
-    `${requests.requests} requests, the largest with its reply ${formatCount(requests.largest)} tokens`,
+    `${file}: ${format}, ${formatCount(messages.length)} messages, window ${formatCount(window)}`,
+    `${formatCount(requests.requests)} requests, the largest with its reply ${formatCount(requests.largest)} tokens`,
     `${log.compactions} compactions; brackets opened ${log.brackets.opened}, closed once ${log.brackets.closedOnce}; ${formatMs(durationMs)}`,
     problems.length === 0
       ? pc.green('every request valid, every message given back as it was recorded')

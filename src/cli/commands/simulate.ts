@@ -1,46 +1,112 @@
-import type { Command } from 'commander'
+import { existsSync } from 'node:fs'
 import { planReplay, type ReplayPlan } from '../../formats/replay-plan.ts'
+import type { ReadReport } from '../../formats/transcript.ts'
 import { resolvePolicy } from '../../shared/compaction/policy.ts'
 import { PRESETS, type PresetName } from '../../shared/compaction/presets.ts'
 import type { Header } from '../../shared/session/events.ts'
+import type { Run } from '../action.ts'
 import { UsageError } from '../exit-codes.ts'
 import { readJsonFile } from '../json-file.ts'
-import { costUsd, formatUsd, PRICES, type PriceTable, priceTableSchema } from '../prices.ts'
-import { action, type Setting } from '../setting.ts'
+import { costUsd, formatUsd, PRICES, type PriceTable, readPrices } from '../prices.ts'
+import { readLog } from '../read-log.ts'
+import { reasonText } from '../reasons.ts'
+import type { Setting } from '../setting.ts'
+import { planOfLog } from '../simulate/plan-of-log.ts'
 import { type Simulation, simulate } from '../simulate/simulate.ts'
 import { formatCount, formatTable } from '../table.ts'
 import { readTranscriptFile } from '../transcript-file.ts'
 
-interface SimulateOptions {
-  readonly policy?: string[]
+export interface SimulateOptions {
+  readonly policy?: readonly string[]
   readonly model: string
-  readonly window: string
+  readonly window: number
   readonly prices?: string
 }
 
-export function addSimulateCommand(program: Command): void {
-  program
-    .command('simulate <file>')
-    .description('when policies would compact a recorded transcript, and what it costs; no key, no server')
-    .option('--policy <file-or-preset...>', 'one or more policies to compare: JSON files or names of presets')
-    .option('--model <provider/model>', 'whose prices and tokenizer', 'anthropic/claude-opus-4-8')
-    .option('--window <tokens>', 'its context window', '200000')
-    .option('--prices <file>', 'a price table of your own, JSON')
-    .action(action<SimulateOptions>(runSimulate))
+interface Simulated extends Simulation {
+  readonly policy: string
+  /** Null: the price table does not know the model. */
+  readonly usd: number | null
 }
 
-async function runSimulate(
-  { output }: Setting,
-  [file = '']: readonly string[],
-  options: SimulateOptions,
-): Promise<void> {
-  const transcript = readTranscriptFile(file, output)
-  const plan = planReplay(transcript)
-  const prices = options.prices === undefined ? PRICES : priceTableSchema.parse(readJsonFile(options.prices))
-  const results = (options.policy ?? ['default']).map((name) => {
-    const simulation = simulate(plan, headerOf(plan, name, options))
-    return { policy: name, ...simulation, usd: usdOf(prices, options.model, simulation) }
+export const runSimulate: Run<SimulateOptions> = async (setting, [source = ''], options) => {
+  const prices = options.prices === undefined ? PRICES : readPrices(options.prices)
+  const policies = options.policy ?? ['default']
+  const headers = policies.map((policy) => policyHeader(policy, options))
+  const { plan, ...report } = await readSource(setting, source)
+  const results = headers.map((header, index): Simulated => {
+    setting.output.progress(`Simulating ${policies[index]} …`)
+    const simulation = simulate(plan, { ...header, system: plan.system, tools: toolsOf(plan) })
+    return { policy: policies[index] ?? '', ...simulation, usd: usdOf(prices, options.model, simulation) }
   })
+  setting.output.result(
+    { source, model: options.model, window: options.window, pricesOf: prices.date, results, ...report },
+    describe(results, prices, options),
+  )
+}
+
+interface Source {
+  readonly plan: ReplayPlan
+  /** What the reader did with a file. */
+  readonly read?: ReadReport
+}
+
+/** A file if there is one, else a session of the store. */
+async function readSource(setting: Setting, source: string): Promise<Source> {
+  if (existsSync(source) || /[/\\.]/.test(source)) {
+    const transcript = readTranscriptFile(source, setting.output)
+    return { plan: planReplay(transcript), read: transcript.report }
+  }
+  const { store, row } = await setting.stored(source).catch((error: Error) => {
+    throw new UsageError(
+      `Cannot read ${source}: there is no such file, and no such session. ${error.message}`,
+    )
+  })
+  return { plan: planOfLog(await readLog(store, source), row.header) }
+}
+
+function policyHeader(policy: string, { model: named, window }: SimulateOptions): Header {
+  const slash = named.indexOf('/')
+  if (slash <= 0 || slash === named.length - 1)
+    throw new UsageError(`--model must be provider/model, got ${JSON.stringify(named)}.`)
+  const [provider, model] = [named.slice(0, slash), named.slice(slash + 1)]
+  const facts = { provider, model, contextWindow: window, maxOutputTokens: null }
+  const resolved = Object.hasOwn(PRESETS, policy)
+    ? resolvePolicy({}, facts, policy as PresetName)
+    : resolvePolicy(readPolicy(policy), facts)
+  return { provider, model, system: '', tools: [], sampling: {}, policy: resolved }
+}
+
+function readPolicy(path: string): Record<string, unknown> {
+  if (!existsSync(path))
+    throw new UsageError(
+      `--policy must be a JSON file or one of ${Object.keys(PRESETS).join(', ')}; there is no file ${path}.`,
+    )
+  return readJsonFile(path)
+}
+
+const toolsOf = (plan: ReplayPlan): Header['tools'] =>
+  plan.tools.map((tool) => ({
+    name: tool.name,
+    description: tool.description,
+    inputSchema: tool.input_schema,
+  }))
+
+function usdOf(prices: PriceTable, model: string, { billed }: Simulation): number | null {
+  const price = prices.models[model]
+  return price === undefined ? null : costUsd(price, billed)
+}
+
+const COLUMNS = [
+  ...['policy', 'requests', 'compactions', 'cleared', 'largest', 'overflows'],
+  ...['cache read', 'cache write', 'output', 'cost'],
+]
+
+function describe(
+  results: readonly Simulated[],
+  prices: PriceTable,
+  { model, window }: SimulateOptions,
+): string {
   const rows = results.map((result) => [
     result.policy,
     result.requests,
@@ -51,67 +117,28 @@ async function runSimulate(
     formatCount(result.billed.cacheReadTokens),
     formatCount(result.billed.cacheWriteTokens),
     formatCount(result.billed.outputTokens),
-    result.usd === null ? 'no price' : formatUsd(result.usd),
+    result.usd === null ? '' : formatUsd(result.usd),
   ])
-  const header = [
-    'policy',
-    'requests',
-    'compactions',
-    'cleared',
-    'largest',
-    'overflows',
-    'cache read',
-    'cache write',
-    'output',
-    'cost',
-  ]
-  const when = results.map((result) => `${result.policy}: ${firings(result)}`).join('\n')
-  output.result(
-    { file, model: options.model, pricesOf: prices.date, results, read: transcript.report },
-    `${formatTable(header, rows)}\n\n${when}\n\nprices of ${prices.date}, ${options.model}, a prompt cache that always hits`,
-  )
+  const money =
+    prices.models[model] === undefined
+      ? `The prices of ${prices.date} do not know ${model}, only ${Object.keys(prices.models).join(', ')}: give others with --prices.`
+      : `Prices of ${prices.date}, with a prompt cache that always hits.`
+  return [
+    formatTable(COLUMNS, rows),
+    '',
+    ...results.map((result) => `${result.policy}:${firings(result)}`),
+    '',
+    `${model} with a window of ${formatCount(window)}. ${money}`,
+  ].join('\n')
 }
 
 function firings({ compactions }: Simulation): string {
-  if (compactions.length === 0) return 'never compacts'
+  if (compactions.length === 0) return ' never compacts'
   return compactions
     .map(({ beforeReply, outcome, reason, tokensBefore, tokensAfter, messages }) => {
-      const what =
-        outcome === 'compacted'
-          ? `${messages} messages`
-          : `${outcome}${reason === undefined ? '' : ` (${reason})`}`
+      const why = reason === undefined ? '' : `: ${reasonText(reason)}`
+      const what = outcome === 'compacted' ? `${messages} messages` : `${outcome}${why}`
       return `\n  before reply ${beforeReply}: ${formatCount(tokensBefore)} → ${formatCount(tokensAfter)} tokens, ${what}`
     })
     .join('')
-}
-
-function headerOf(plan: ReplayPlan, policy: string, options: SimulateOptions): Header {
-  const slash = options.model.indexOf('/')
-  if (slash <= 0)
-    throw new UsageError(`--model must be provider/model, got ${JSON.stringify(options.model)}.`)
-  const contextWindow = Number(options.window)
-  if (!Number.isInteger(contextWindow) || contextWindow <= 0)
-    throw new UsageError(`--window must be a number of tokens, got ${JSON.stringify(options.window)}.`)
-  const [provider, model] = [options.model.slice(0, slash), options.model.slice(slash + 1)]
-  const isPreset = Object.hasOwn(PRESETS, policy)
-  const facts = { provider, model, contextWindow, maxOutputTokens: null }
-  return {
-    provider,
-    model,
-    system: plan.system,
-    tools: plan.tools.map((tool) => ({
-      name: tool.name,
-      description: tool.description,
-      inputSchema: tool.input_schema,
-    })),
-    sampling: {},
-    policy: isPreset
-      ? resolvePolicy({}, facts, policy as PresetName)
-      : resolvePolicy(readJsonFile(policy), facts),
-  }
-}
-
-function usdOf(prices: PriceTable, model: string, { billed }: Simulation): number | null {
-  const price = prices.models[model]
-  return price === undefined ? null : costUsd(price, billed)
 }

@@ -1,0 +1,105 @@
+import { randomUUID } from 'node:crypto'
+import { z } from 'zod'
+import type { CompactionResult } from '../../client/index.ts'
+import { ManualCompactionError } from '../../shared/errors.ts'
+import type { SessionStore } from '../../shared/ports/store.ts'
+import type { CompactionOutcome, Span } from '../../shared/protocol.ts'
+import type { Run } from '../action.ts'
+import { COMMAND } from '../command-name.ts'
+import { Interrupted } from '../exit-codes.ts'
+import { untilInterrupted } from '../interrupt.ts'
+import { reasonText } from '../reasons.ts'
+import type { Setting } from '../setting.ts'
+import { formatCount, formatMs } from '../table.ts'
+
+export interface CompactOptions {
+  readonly focus?: string
+  readonly span?: Span
+  readonly wait?: boolean
+  readonly detach?: boolean
+}
+
+export const compact: Run<CompactOptions> = async (setting, [id = ''], options) => {
+  const { output } = setting
+  const session = (await setting.sessions()).get(id)
+  const { store } = await setting.stored(id)
+  const requestId = randomUUID()
+  const request = {
+    requestId,
+    ...(options.focus === undefined ? {} : { focus: options.focus }),
+    whenBusy: options.wait ? ('wait' as const) : ('refuse' as const),
+  }
+  const { span } = options
+  if (options.detach) {
+    const receipt = await session.requestCompaction({ ...request, ...(span === undefined ? {} : { span }) })
+    if (receipt.status === 'busy') throw busy(id)
+    const human = `Request ${requestId} is ${receipt.status}. What came of it: ${COMMAND} history ${id}`
+    return output.result(receipt, human)
+  }
+  const interrupted = untilInterrupted()
+  output.progress(`Compacting ${id}; Ctrl-C cancels it.`)
+  interrupted.addEventListener('abort', () =>
+    output.progress('Cancelling. Ctrl-C again leaves without waiting for it.'),
+  )
+  try {
+    const waiting = { ...request, signal: interrupted }
+    const result =
+      span === undefined
+        ? await session.compactNow(waiting)
+        : await session.compactRegion(span.start, span.end, waiting)
+    await showResult(setting, await outcomeOf(store, id, requestId), result)
+  } catch (error) {
+    if (interrupted.aborted) throw await cancelled(store, id, requestId)
+    throw error instanceof ManualCompactionError && error.code === 'busy' ? busy(id) : error
+  }
+}
+
+async function showResult(
+  { output }: Setting,
+  outcome: CompactionOutcome | null,
+  result: CompactionResult | null,
+): Promise<void> {
+  if (result === null) {
+    const reason = outcome?.reason ?? 'nothing'
+    return output.result(
+      { outcome: 'nothing', reason },
+      `Nothing was compacted: ${reasonText(reason)}. The conversation is as it was.`,
+    )
+  }
+  const { compactionId, tokensBefore, tokensAfter, shadowedSeqs, durationMs, startSeq, endSeq } = result
+  output.result(
+    { outcome: 'compacted', ...result },
+    `${compactionId}: ${formatCount(tokensBefore)} → ${formatCount(tokensAfter)} tokens, ` +
+      `${shadowedSeqs.length} messages, ${formatMs(durationMs)}, events #${startSeq} to #${endSeq}.`,
+  )
+}
+
+const busy = (id: string) =>
+  new ManualCompactionError(
+    'busy',
+    `Session ${id} is busy: add --wait to wait for its next step, or try again later.`,
+  )
+
+/** What was done may have been beyond cancelling. */
+async function cancelled(store: SessionStore, sessionId: string, requestId: string): Promise<Interrupted> {
+  const outcome = await outcomeOf(store, sessionId, requestId)
+  return new Interrupted(
+    outcome?.outcome === 'compacted'
+      ? `It was too late to cancel: ${outcome.compactionId} is done.`
+      : 'The compaction was cancelled; the conversation is as it was.',
+  )
+}
+
+const settledSchema = z.looseObject({ compactionId: z.string() })
+
+/** The outcome of the attempt that the request led to; null when there was none. */
+async function outcomeOf(
+  store: SessionStore,
+  sessionId: string,
+  requestId: string,
+): Promise<CompactionOutcome | null> {
+  const [request] = await store.inbox(sessionId, { requestIds: [requestId] })
+  const settled = settledSchema.safeParse(request?.outcome)
+  if (!settled.success) return null
+  return (await store.attempt(sessionId, settled.data.compactionId))?.outcome ?? null
+}

@@ -1,0 +1,31 @@
+import type { StartOptions as ClientStart } from '../../client/index.ts'
+import type { Run } from '../action.ts'
+import { COMMAND } from '../command-name.ts'
+import { readJsonFile } from '../json-file.ts'
+
+export interface StartOptions {
+  readonly model: string
+  readonly system: string
+  readonly tools: readonly string[]
+  readonly policy?: string
+  readonly preset?: NonNullable<ClientStart['preset']>
+  readonly wait: boolean
+}
+
+export const start: Run<StartOptions> = async (setting, [id = ''], options) => {
+  const { model, system, tools, preset, wait } = options
+  const policy = options.policy === undefined ? undefined : readJsonFile(options.policy)
+  const sessions = await setting.sessions()
+  await sessions.start(id, {
+    model: model === 'none' ? null : model,
+    system,
+    tools,
+    ...(policy === undefined ? {} : { policy }),
+    ...(preset === undefined ? {} : { preset }),
+    wait,
+  })
+  const human = wait
+    ? `Session ${id} runs. Talk to it: ${COMMAND} prompt ${id} "…"`
+    : `Session ${id} is started; "${COMMAND} state ${id}" tells whether a worker has accepted it.`
+  setting.output.result({ sessionId: id, accepted: wait }, human)
+}

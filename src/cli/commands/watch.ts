@@ -1,0 +1,26 @@
+import pc from 'picocolors'
+import { watchSession } from '../../client/watch.ts'
+import type { Run } from '../action.ts'
+import { drawEvent, printable } from '../draw-event.ts'
+import { untilInterrupted } from '../interrupt.ts'
+
+/** Live text is for a person who looks at it: in a pipe whole messages are enough. */
+const showsLiveText = () => process.stdout.isTTY === true
+
+export const watch: Run<{ readonly after?: number }> = async (setting, [id = ''], options) => {
+  const { output } = setting
+  const { store, row } = await setting.stored(id)
+  const after = options.after ?? row.head - 1
+  output.progress(`Watching ${id} from #${after + 1}; Ctrl-C ends it.`)
+  let inLiveText = false
+  for await (const seen of watchSession(store, id, { after, signal: untilInterrupted() })) {
+    if (output.json) console.log(JSON.stringify(seen))
+    else if (seen.kind === 'event') {
+      console.log(`${inLiveText ? '\n' : ''}${drawEvent(seen.event)}`)
+      inLiveText = false
+    } else if (showsLiveText()) {
+      process.stdout.write(pc.dim(printable(seen.text)))
+      inLiveText = true
+    }
+  }
+}

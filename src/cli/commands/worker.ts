@@ -1,0 +1,20 @@
+import type { Run } from '../action.ts'
+import { MODELS_AND_TOOLS, serve } from '../serve.ts'
+import { installWorkerLog } from '../worker-log.ts'
+
+export const worker: Run<{ readonly root: string }> = async (setting, _args, { root }) => {
+  const { output, places } = setting
+  const { address, namespace, storePath, taskQueue } = places
+  installWorkerLog('WARN')
+  await serve({
+    places,
+    store: await setting.store(),
+    root,
+    output,
+    onReady: () =>
+      output.result(
+        { address, namespace, storePath, taskQueue },
+        `The worker polls task queue ${taskQueue} at ${address}.\nstore      ${storePath}\nmodels     ${MODELS_AND_TOOLS}\nCtrl-C ends it.`,
+      ),
+  })
+}

@@ -1,0 +1,50 @@
+import type { Command } from 'commander'
+import { action } from '../action.ts'
+import { wholeNumber } from '../option-values.ts'
+
+/** Commands that read the store, and need no server; only `state` also asks the workflow for what it alone knows. */
+export function defineReadCommands(program: Command): void {
+  program
+    .command('state')
+    .argument('<session>', 'its id')
+    .description('what the session does now')
+    .addHelpText('after', '\nExample:\n  durable-compaction state fix-42 --json')
+    .action(action(async () => (await import('../commands/state.ts')).state))
+  program
+    .command('history')
+    .argument('<session>', 'its id')
+    .description('its compactions, newest first')
+    .option('--limit <n>', 'how many', wholeNumber(1, 10_000), 20)
+    .addHelpText('after', '\nExample:\n  durable-compaction history fix-42 --limit 5')
+    .action(action(async () => (await import('../commands/history.ts')).history))
+  program
+    .command('transcript')
+    .argument('<session>', 'its id')
+    .description('the whole conversation, as it was, also what compactions have replaced')
+    .addHelpText('after', '\nExample:\n  durable-compaction transcript fix-42 | less -R')
+    .action(action(async () => (await import('../commands/transcript.ts')).transcript))
+  program
+    .command('context')
+    .argument('<session>', 'its id')
+    .description('what fills the window now, and what the next compaction would take')
+    .addHelpText('after', '\nExample:\n  durable-compaction context fix-42')
+    .action(action(async () => (await import('../commands/context.ts')).context))
+  program
+    .command('watch')
+    .argument('<session>', 'its id')
+    .description('follow a session until Ctrl-C')
+    .option(
+      '--after <seq>',
+      'begin behind this event, -1: with the first; default: from now on',
+      wholeNumber(-1),
+    )
+    .addHelpText('after', '\nExample:\n  durable-compaction watch fix-42 --after 120')
+    .action(action(async () => (await import('../commands/watch.ts')).watch))
+  program
+    .command('export')
+    .argument('<session>', 'its id')
+    .description('the whole log as JSON lines, from which the session can be rebuilt')
+    .option('--surface', 'only the messages that the model sees now')
+    .addHelpText('after', '\nExample:\n  durable-compaction export fix-42 > fix-42.jsonl')
+    .action(action(async () => (await import('../commands/export.ts')).exportLog))
+}

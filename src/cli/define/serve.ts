@@ -1,0 +1,27 @@
+import type { Command } from 'commander'
+import { action } from '../action.ts'
+import { port } from '../option-values.ts'
+
+/** What runs until it is stopped. */
+export function defineServeCommands(program: Command): void {
+  program
+    .command('dev')
+    .description('a Temporal server, a store and a worker in one process, for trying things out')
+    .option('--port <port>', 'port of the server; default: a free one', port)
+    .option('--ui-port <port>', 'port of the web page; default: a free one', port)
+    .option('--root <folder>', 'folder that the tools may use', '.')
+    .addHelpText(
+      'after',
+      '\nThe other commands find a running dev by themselves.\n\nExample:\n  durable-compaction dev --ui-port 8233 --root ~/project',
+    )
+    .action(action(async () => (await import('../commands/dev.ts')).dev))
+  program
+    .command('worker')
+    .description('a worker with the file tools and the model scripted/echo, for a server that runs')
+    .option('--root <folder>', 'folder that the tools may use', '.')
+    .addHelpText(
+      'after',
+      '\nExample:\n  durable-compaction worker --address localhost:7233 --store ./sessions.db',
+    )
+    .action(action(async () => (await import('../commands/worker.ts')).worker))
+}
