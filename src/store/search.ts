@@ -25,7 +25,7 @@ export async function search(
       rows.map((row) => row.body),
     )
     for (const [i, row] of rows.entries()) {
-      if (bodies[i] === null || !holds(bodies[i], wanted)) continue
+      if (!holds(bodies[i], wanted)) continue
       found.push(toEvent(row, bodies[i]))
       if (found.length >= limit) return found
     }

@@ -178,6 +178,7 @@ const whatIsWrittenComesBackTests: StoreTests = {
     assert.deepEqual(await seqs({ after: 1, limit: 2 }), [2, 3])
     assert.deepEqual(await seqs({ types: ['user/message', 'session/start'] }), [0, 2, 3, 5])
     assert.deepEqual(await seqs({ types: ['user/message'], after: 2, limit: 1 }), [3])
+    assert.deepEqual(await seqs({ types: ['turn/start', 'user/message'], limit: 2 }), [2, 3])
     assert.deepEqual(await seqs({ turn }), [4, 5])
     assert.deepEqual(await seqs({ turn, types: ['user/message'] }), [5])
     assert.deepEqual(await seqs({ types: [] }), [])
