@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import type { Client, WorkflowHandle } from '@temporalio/client'
+import { recordedEnd } from '../shared/compaction-record.ts'
 import { SessionError } from '../shared/errors.ts'
 import { LIMITS } from '../shared/limits.ts'
 import type { Delivery, SessionRow, SessionStore } from '../shared/ports/store.ts'
@@ -168,7 +169,15 @@ export class Session {
   /** Newest first, bounded; needs a worker. The whole record is in the store. */
   async compactionHistory(options: { readonly limit?: number } = {}): Promise<readonly CompactionRecord[]> {
     const records = await querySession(this.#options, () => this.workflow.query(compactionHistoryQuery))
-    return options.limit === undefined ? records : records.slice(0, options.limit)
+    return Promise.all(records.slice(0, options.limit).map((record) => this.#upToDate(record)))
+  }
+
+  /** The workflow learns of an end a moment after the store. */
+  async #upToDate(record: CompactionRecord): Promise<CompactionRecord> {
+    if (record.outcome !== 'running') return record
+    const attempt = await this.#options.store?.attempt(this.id, record.compactionId)
+    if (!attempt?.outcome) return record
+    return { ...record, ...recordedEnd(attempt.outcome), endedAt: attempt.endedAt ?? record.startedAt }
   }
 
   contextReading(): Promise<Reading | null> {

@@ -1,11 +1,9 @@
+import { RECORD_TEXT_CHARS, recordedEnd } from '../shared/compaction-record.ts'
 import { LIMITS } from '../shared/limits.ts'
 import type { CompactionOutcome, CompactionRecord } from '../shared/protocol.ts'
 import type { CompactionCause } from '../shared/session/events.ts'
 
 // The newest compactions of a session, for the query; all of them are in the store. Pure.
-
-/** A record repeats only the beginning of what a person or a failure said: it is carried by continue-as-new. */
-const RECORD_TEXT_CHARS = 160
 
 export interface Begun {
   readonly compactionId: string
@@ -54,23 +52,7 @@ export class CompactionHistory {
   }
 }
 
-function endOf(
-  ended: CompactionOutcome | { readonly refused: string },
-): Partial<CompactionRecord> & Pick<CompactionRecord, 'outcome'> {
-  if ('refused' in ended)
-    return { outcome: 'failed', errorMessage: ended.refused.slice(0, RECORD_TEXT_CHARS) }
-  const { outcome, reason, tokensBefore, tokensAfter, startSeq, summarySeq, endSeq, paid, error } = ended
-  return {
-    outcome,
-    ...(reason === undefined ? {} : { reason }),
-    tokensBefore,
-    tokensAfter,
-    ...(startSeq === undefined ? {} : { startSeq }),
-    ...(summarySeq === undefined ? {} : { summarySeq }),
-    ...(endSeq === undefined ? {} : { endSeq }),
-    paidCalls: paid.calls,
-    ...(error === undefined
-      ? {}
-      : { errorCode: error.code, errorMessage: error.message.slice(0, RECORD_TEXT_CHARS) }),
-  }
-}
+const endOf = (ended: CompactionOutcome | { readonly refused: string }) =>
+  'refused' in ended
+    ? { outcome: 'failed' as const, errorMessage: ended.refused.slice(0, RECORD_TEXT_CHARS) }
+    : recordedEnd(ended)

@@ -67,6 +67,11 @@ describe('compactNow', () => {
     assert.ok(result.tokensAfter < result.tokensBefore)
     assert.equal(result.shadowedSeqs[0], result.shadowedRange.start)
     assert.equal(result.paid.calls, 1)
+    assert.equal(
+      (await session.compactionHistory())[0]?.outcome,
+      'compacted',
+      'the history is not behind the result',
+    )
     assert.ok(result.durationMs >= 0 && result.durationMs === result.endedAt - result.startedAt)
   })
 
