@@ -75,7 +75,8 @@ function contentText(content: readonly ContentBlock[]): string {
     .filter((part) => part !== '')
     .join('\n')
   if (text.length <= MAX_CHARS) return text
-  return `${headOf(text, MAX_CHARS)} ${pc.dim(`[${formatCount(text.length - MAX_CHARS)} more characters]`)}`
+  const head = headOf(text, MAX_CHARS)
+  return `${head} ${pc.dim(`[${formatCount(text.length - head.length)} more characters]`)}`
 }
 
 function blockText(block: ContentBlock): string {

@@ -1,3 +1,4 @@
+import pc from 'picocolors'
 import { isSessionError, ManualCompactionError } from '../shared/errors.ts'
 
 /** 0 done, 1 failed, 2 bad usage, 3 not found, 4 cannot reach Temporal or the store; 130 as shells have it for Ctrl-C. */
@@ -54,6 +55,13 @@ export function failureOf(error: unknown): Failure {
   if (isSessionError(error)) return { name: error.name, message: error.message }
   if (!(error instanceof Error)) return { name: 'Error', message: String(error) }
   return temporalFailure(error) ?? { name: error.name, message: error.message }
+}
+
+/** What is printed of an error. */
+export function failureText(error: unknown, { json }: { readonly json: boolean }): string {
+  const failure = failureOf(error)
+  if (json) return JSON.stringify({ error: failure })
+  return error instanceof Interrupted ? failure.message : pc.red(`${failure.name}: ${failure.message}`)
 }
 
 /** The exit code of a failed command. */

@@ -1,8 +1,7 @@
 #!/usr/bin/env node
 import { readFileSync } from 'node:fs'
 import { CommanderError } from 'commander'
-import pc from 'picocolors'
-import { EXIT, exitCodeOf, failureOf, Interrupted } from './exit-codes.ts'
+import { EXIT, exitCodeOf, failureText } from './exit-codes.ts'
 import { createProgram } from './program.ts'
 
 const { version } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8')) as {
@@ -20,9 +19,7 @@ try {
     // Commander has printed help, version or what is wrong; the first two are no errors.
     process.exitCode = error.exitCode === 0 ? EXIT.done : EXIT.badUsage
   } else {
-    const { name, message } = failureOf(error)
-    const human = error instanceof Interrupted ? message : pc.red(`${name}: ${message}`)
-    console.error(json ? JSON.stringify({ error: { name, message } }) : human)
+    console.error(failureText(error, { json }))
     process.exitCode = exitCodeOf(error)
   }
 }

@@ -1,4 +1,5 @@
 import { MockActivityEnvironment } from '@temporalio/testing'
+import { DefaultLogger } from '@temporalio/worker'
 import type { ActivityDeps, WorkflowRun } from '../../src/activities/deps.ts'
 import { createSessionActivities } from '../../src/activities/index.ts'
 import type { SessionActivities } from '../../src/shared/activity-protocol.ts'
@@ -9,6 +10,9 @@ import { sqliteStore } from '../../src/store/index.ts'
 import { scriptedModel } from '../../src/worker/index.ts'
 
 // The session activities over a store in memory and a server that says what the test lets it say.
+
+/** The SDK warns of every failure that a test provokes. */
+const QUIET = new DefaultLogger('ERROR')
 
 export class ScriptedServer {
   readonly #current = new Map<string, WorkflowRun>()
@@ -72,7 +76,10 @@ export async function openStage({ model, tools = [], policy }: StageOptions = {}
     server,
     deps,
     run(actor, name, input, attempt = 1) {
-      const environment = new MockActivityEnvironment({ attempt, workflowExecution: actor })
+      const environment = new MockActivityEnvironment(
+        { attempt, workflowExecution: actor },
+        { logger: QUIET },
+      )
       const activity = activities[name] as (input: unknown) => Promise<never>
       return environment.run(activity, { v: 1, sessionId: SESSION, ...input })
     },
