@@ -1,6 +1,5 @@
 import type { ReplayPlan, ReplayPrompt, ReplayReply, ReplayResult } from '../../formats/replay-plan.ts'
 import type { ReadMessage } from '../../formats/transcript.ts'
-import { isCompactCheckpointSource } from '../../shared/checkpoint-source.ts'
 import type { ContentBlock } from '../../shared/session/content.ts'
 import type { Header, SessionEvent } from '../../shared/session/events.ts'
 
@@ -29,9 +28,9 @@ export function planOfLog(events: readonly SessionEvent[], header: Header): Repl
   return { system: header.system, prompts, replies, results, tools, ends }
 }
 
-/** Notices of compactions belong to the policy that ran. */
+/** Checkpoints replace what was said; notices belong to the policy that ran. */
 const isSaid = ({ surfaceOp, data }: SessionEvent<'user/message'>): boolean =>
-  surfaceOp === 'append' && data.source !== 'notice' && !isCompactCheckpointSource(data.source)
+  surfaceOp === 'append' && data.source !== 'notice'
 
 const replyOf = ({ data }: SessionEvent<'assistant/message'>): ReplayReply => ({
   content: data.content,
