@@ -46,33 +46,34 @@ export async function callModel(deps: ActivityDeps, input: CallModelInput): Prom
   return landReply(deps, { input, actor, session, surface, request, reply })
 }
 
+/** @throws SessionError `TurnClosed`: the turn has ended, so nobody may be paid for it. */
 async function openStep(
   deps: ActivityDeps,
   { sessionId, turn, step }: CallModelInput,
   actor: Actor,
 ): Promise<void> {
-  const events: NewEvent[] = []
-  if (step > 1) {
-    events.push({
-      key: keys.stepEnd(turn, step - 1),
-      type: 'step/end',
-      turn,
-      step: step - 1,
-      data: { turn, step: step - 1 },
-      tokens: 0,
-    })
-  }
-  events.push({
+  const start: NewEvent = {
     key: keys.stepStart(turn, step),
     type: 'step/start',
     turn,
     step,
     data: { turn, step },
     tokens: 0,
-  })
-  await asOwner(deps, sessionId, actor, (owner) =>
-    deps.store.append({ sessionId, actor: owner, turn, events }),
-  )
+  }
+  const previous = step - 1
+  const end: NewEvent = {
+    key: keys.stepEnd(turn, previous),
+    type: 'step/end',
+    turn,
+    step: previous,
+    data: { turn, step: previous },
+    tokens: 0,
+  }
+  const write = (events: readonly NewEvent[]) =>
+    asOwner(deps, sessionId, actor, (owner) => deps.store.append({ sessionId, actor: owner, turn, events }))
+  const written = await write(previous === 0 ? [start] : [end, start])
+  // The end of a turn also ends its step: then the batch is known, and its start is not written.
+  if (written.events.every((event) => event.key !== start.key)) await write([start])
 }
 
 async function joinPrompts(

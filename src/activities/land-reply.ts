@@ -1,4 +1,5 @@
 import { learnFromUsage } from '../shared/compaction/meter.ts'
+import { SessionError } from '../shared/errors.ts'
 import { LIMITS } from '../shared/limits.ts'
 import type { ModelReply, ModelRequest } from '../shared/ports/model.ts'
 import type { Actor, SessionRow, SurfaceSnapshot } from '../shared/ports/store.ts'
@@ -72,9 +73,12 @@ export async function landReply(deps: ActivityDeps, landing: Landing): Promise<C
     ),
   )
   const landed = await recordedReply(deps, input)
-  if (landed === null)
-    throw new Error(`The reply of turn ${turn} step ${step} was written and is not in the log.`)
-  return landed
+  if (landed !== null) return landed
+  // A turn's end that was there before is returned as it is, without the reply.
+  throw new SessionError(
+    'TurnClosed',
+    `Turn ${turn} had ended when the reply of its step ${step} came: it is written nowhere.`,
+  )
 }
 
 /** What the log says of this step, or null when its reply is still to be paid. */
