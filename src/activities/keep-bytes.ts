@@ -23,7 +23,7 @@ export function keepBytes(
     }
     const prefix = prefixOfBytes(block.text, left)
     droppedBytes += bytes - prefix.bytes
-    left -= prefix.bytes
+    left = 0 // What follows a gap would read as if it followed the kept text.
     return prefix.text === '' ? [] : [{ ...block, text: prefix.text }]
   })
   return { content: kept, droppedBytes }

@@ -46,6 +46,12 @@ export interface ActivityStage {
     input: Omit<Parameters<SessionActivities[K]>[0], 'v' | 'sessionId'>,
     attempt?: number,
   ): Promise<Awaited<ReturnType<SessionActivities[K]>>>
+  /** The same, for one that is cancelled. */
+  start<K extends Name>(
+    actor: Actor,
+    name: K,
+    input: Omit<Parameters<SessionActivities[K]>[0], 'v' | 'sessionId'>,
+  ): { readonly result: Promise<Awaited<ReturnType<SessionActivities[K]>>>; cancel(): void }
 }
 
 export const SESSION = 's1'
@@ -71,18 +77,18 @@ export async function openStage({ model, tools = [], policy }: StageOptions = {}
     clock: Date.now,
   }
   const activities = createSessionActivities(deps)
+  const task = (actor: Actor, name: Name, input: object, attempt: number) => {
+    const environment = new MockActivityEnvironment({ attempt, workflowExecution: actor }, { logger: QUIET })
+    const activity = activities[name] as (input: unknown) => Promise<never>
+    const result: Promise<never> = environment.run(activity, { v: 1, sessionId: SESSION, ...input })
+    return { result, cancel: () => environment.cancel() }
+  }
   const stage: ActivityStage = {
     store,
     server,
     deps,
-    run(actor, name, input, attempt = 1) {
-      const environment = new MockActivityEnvironment(
-        { attempt, workflowExecution: actor },
-        { logger: QUIET },
-      )
-      const activity = activities[name] as (input: unknown) => Promise<never>
-      return environment.run(activity, { v: 1, sessionId: SESSION, ...input })
-    },
+    run: (actor, name, input, attempt = 1) => task(actor, name, input, attempt).result,
+    start: (actor, name, input) => task(actor, name, input, 1),
   }
   server.setCurrent(RUN_1)
   const start = { model: 'scripted/x', system: '', tools: tools.map(({ name }) => name) }
