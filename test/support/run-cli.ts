@@ -26,7 +26,7 @@ export interface StartedCli {
 }
 
 /** Starts the command line as a user does, in a process of its own. */
-export function startCli(args: readonly string[], env: Env = {}, input = ''): StartedCli {
+function startCli(args: readonly string[], env: Env = {}, input = ''): StartedCli {
   const child = spawn(process.execPath, ['--import', 'tsx', MAIN, ...args], {
     env: { ...process.env, NO_COLOR: undefined, FORCE_COLOR: undefined, ...env },
     stdio: 'pipe',
