@@ -116,7 +116,7 @@ describe('sessionCallModel', () => {
     assert.equal((await call(stage, 2)).kind, 'reply')
   })
 
-  test('a client that ignores the cancel does not hold it', async () => {
+  test('a client that ignores the cancel does not hold it', { timeout: 10_000 }, async () => {
     const stage = await openTurn()
     const generate = model.generate
     const reached = new Promise<void>((resolve) => {
