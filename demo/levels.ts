@@ -36,7 +36,8 @@ export async function showLevels(folder: string): Promise<number> {
   const server = await obtainServer()
   const store = sqliteStore({ path: join(folder, 'sessions.db') })
   const connection = await NativeConnection.connect({ address: server.address })
-  const taskQueue = `levels-${process.pid}`
+  const sessionId = `levels-${process.pid}-${Date.now().toString(36)}`
+  const taskQueue = sessionId
   const worker = await createSessionWorker({
     connection,
     store,
@@ -52,7 +53,7 @@ export async function showLevels(folder: string): Promise<number> {
       store,
       taskQueue,
     })
-    const session = await sessions.start('levels', {
+    const session = await sessions.start(sessionId, {
       model: 'demo/ten-rounds',
       system: 'You work in rounds.',
       tools: ['bash', 'read_file'],
@@ -61,7 +62,9 @@ export async function showLevels(folder: string): Promise<number> {
     })
     const turn = await session.prompt('Find out why the build fails, round by round.')
     const { reason } = await turn.result({ timeoutMs: 120_000 })
-    const events = await readLog(store, 'levels')
+    await session.close('the demo has ended')
+    await session.workflow.result()
+    const events = await readLog(store, sessionId)
     console.log(`${LEGEND}\n`)
     printRounds(events)
     const missing = LEVELS.filter((level) => !events.some((event) => levelOf(event, events) === level))

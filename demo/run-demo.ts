@@ -41,9 +41,10 @@ export async function runDemo({ folder, root, transcript, keep }: DemoOptions): 
     obtainServer({ ui: true, dbFilename: join(folder, 'temporal.db'), onProgress: say }),
     writeWorkflowBundle(bundlePath),
   ])
+  const sessionId = `demo-${process.pid}-${Date.now().toString(36)}`
   const stage: Stage = {
     address: server.address,
-    taskQueue: `demo-${process.pid}`,
+    taskQueue: sessionId,
     storePath: join(folder, 'sessions.db'),
     bundlePath,
     paidPath: join(folder, 'paid.jsonl'),
@@ -52,7 +53,6 @@ export async function runDemo({ folder, root, transcript, keep }: DemoOptions): 
     holdMs: HOLD_MS,
   }
   writeFileSync(stage.paidPath, '')
-  const sessionId = `demo-${process.pid}`
   const page =
     server.uiUrl === null ? null : `${server.uiUrl}/namespaces/${server.namespace}/workflows/${sessionId}`
   say(`Temporal at ${server.address} (${server.origin})`)

@@ -5,7 +5,7 @@ const PAGE = 1000
 
 /** The whole log of a session, in pages. */
 export async function* logPages(
-  store: SessionStore,
+  store: Pick<SessionStore, 'events'>,
   sessionId: string,
 ): AsyncGenerator<readonly SessionEvent[]> {
   for (let after = -1; ; ) {
@@ -17,7 +17,10 @@ export async function* logPages(
   }
 }
 
-export async function readLog(store: SessionStore, sessionId: string): Promise<SessionEvent[]> {
+export async function readLog(
+  store: Pick<SessionStore, 'events'>,
+  sessionId: string,
+): Promise<SessionEvent[]> {
   const all: SessionEvent[] = []
   for await (const page of logPages(store, sessionId)) all.push(...page)
   return all

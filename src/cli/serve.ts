@@ -24,7 +24,7 @@ export interface Service {
 
 /** The models and the tools that our worker has, for people. */
 export const MODELS_AND_TOOLS =
-  'scripted/echo (repeats you), scripted/slow (the same after 30 s)\n' +
+  'scripted/echo (repeats you), scripted/slow (the same after a minute)\n' +
   'tools      read_file, list_files, search_files, run_command, write_file'
 
 /** A worker until Ctrl-C. @throws TemporalUnreachable, UsageError */
@@ -72,7 +72,7 @@ function requireFolder(root: string): void {
 }
 
 /** How long `scripted/slow` thinks: long enough to cancel it, to watch it, or to kill its worker. */
-const SLOW_MS = 30_000
+const SLOW_MS = 60_000
 
 /** Models without a key: `scripted/echo` repeats what it was told, `scripted/slow` does so after a while. */
 function tryOutModel(): ModelClient {

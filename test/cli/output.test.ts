@@ -10,9 +10,11 @@ import { exitCodeOf, failureOf, Interrupted, UsageError } from '../../src/cli/ex
 import { claimHome, type DevState, readDevState, releaseHome, writeDevState } from '../../src/cli/home.ts'
 import { names, repeated, span, textUpTo, wholeNumber } from '../../src/cli/option-values.ts'
 import { placesOf } from '../../src/cli/places.ts'
+import { readLog } from '../../src/cli/read-log.ts'
 import { displayWidth, formatTable } from '../../src/cli/table.ts'
 import { logLine } from '../../src/cli/worker-log.ts'
 import { ERROR_NAMES, ManualCompactionError, SessionError } from '../../src/shared/errors.ts'
+import type { EventsQuery } from '../../src/shared/ports/store.ts'
 import type { SessionEvent } from '../../src/shared/session/events.ts'
 
 // What people read, and what stands behind the options: no server, no store.
@@ -131,6 +133,21 @@ describe('events', () => {
     assert.equal(lines[0], '→ read_file {"path":"x.ts"}')
     assert.equal(lines[1]?.length, 102)
     assert.equal(drawProgress(result('x')), undefined)
+  })
+
+  test('a log is read in pages, each event once', async () => {
+    for (const length of [0, 1, 999, 1_000, 1_001, 2_500]) {
+      const all = Array.from({ length }, (_, seq) => ({ ...result('x'), seq }))
+      const store = {
+        events: async (_: string, { after = -1, limit = 1_000 }: EventsQuery = {}) =>
+          all.slice(after + 1, after + 1 + limit),
+      }
+      const read = await readLog(store, 's')
+      assert.deepEqual(
+        read.map(({ seq }) => seq),
+        all.map(({ seq }) => seq),
+      )
+    }
   })
 
   test('a warning of the worker is one line', () => {

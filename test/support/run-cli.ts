@@ -1,5 +1,6 @@
 import { spawn } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
+import { stripVTControlCharacters } from 'node:util'
 import { CommanderError } from 'commander'
 import { EXIT, exitCodeOf, failureText } from '../../src/cli/exit-codes.ts'
 import { createProgram } from '../../src/cli/program.ts'
@@ -14,9 +15,14 @@ export interface CliRun {
 
 type Env = Readonly<Record<string, string | undefined>>
 
+/** What would ask for colours, or forbid them, whatever the output is. */
+const WITHOUT_A_TERMINAL = { NO_COLOR: undefined, FORCE_COLOR: undefined, CI: undefined }
+
+const SAYS_MS = 60_000
+
 export interface StartedCli {
   readonly done: Promise<CliRun>
-  /** Waits until the output of either kind holds this. */
+  /** Waits until the output of either kind holds this; a minute at most. */
   says(pattern: RegExp): Promise<void>
   /** As `| head` does when it has seen enough. */
   closeOutput(): void
@@ -26,9 +32,9 @@ export interface StartedCli {
 }
 
 /** Starts the command line as a user does, in a process of its own. */
-function startCli(args: readonly string[], env: Env = {}, input = ''): StartedCli {
+export function startCli(args: readonly string[], env: Env = {}, input = ''): StartedCli {
   const child = spawn(process.execPath, ['--import', 'tsx', MAIN, ...args], {
-    env: { ...process.env, NO_COLOR: undefined, FORCE_COLOR: undefined, ...env },
+    env: { ...process.env, ...WITHOUT_A_TERMINAL, ...env },
     stdio: 'pipe',
   })
   const said = { stdout: '', stderr: '' }
@@ -45,6 +51,8 @@ function startCli(args: readonly string[], env: Env = {}, input = ''): StartedCl
     done,
     says: (pattern) =>
       new Promise((resolve, reject) => {
+        const late = () => reject(new Error(`has not said ${pattern}: ${said.stdout}${said.stderr}`))
+        setTimeout(late, SAYS_MS).unref()
         const look = () => {
           if (pattern.test(said.stdout) || pattern.test(said.stderr)) resolve()
         }
@@ -69,14 +77,15 @@ export async function runCommand(args: readonly string[]): Promise<CliRun> {
   let [stdout, stderr] = ['', '']
   const { log, error: print } = console
   const { write } = process.stderr
+  const plain = (text: unknown) => stripVTControlCharacters(String(text))
   console.log = (line) => {
-    stdout += `${line}\n`
+    stdout += `${plain(line)}\n`
   }
   console.error = (line) => {
-    stderr += `${line}\n`
+    stderr += `${plain(line)}\n`
   }
   process.stderr.write = (part) => {
-    stderr += String(part)
+    stderr += plain(part)
     return true
   }
   const json = args.includes('--json')
@@ -88,7 +97,7 @@ export async function runCommand(args: readonly string[]): Promise<CliRun> {
     return { code: Number(process.exitCode ?? EXIT.done), stdout, stderr }
   } catch (error) {
     if (error instanceof CommanderError) return { code: EXIT.badUsage, stdout, stderr }
-    return { code: exitCodeOf(error), stdout, stderr: `${stderr}${failureText(error, { json })}\n` }
+    return { code: exitCodeOf(error), stdout, stderr: `${stderr}${plain(failureText(error, { json }))}\n` }
   } finally {
     process.exitCode = exitCode
     for (const listener of process.listeners('SIGINT'))
