@@ -42,6 +42,22 @@ export function storeError(error: unknown, path: string): unknown {
   )
 }
 
+/** SQLite's primary codes, the last byte of an extended one: the driver has no name for some of those, such as that of a folder that is read-only. */
+const PRIMARY: Readonly<Record<number, string>> = {
+  3: 'SQLITE_PERM',
+  5: 'SQLITE_BUSY',
+  6: 'SQLITE_LOCKED',
+  8: 'SQLITE_READONLY',
+  10: 'SQLITE_IOERR',
+  11: 'SQLITE_CORRUPT',
+  13: 'SQLITE_FULL',
+  14: 'SQLITE_CANTOPEN',
+  23: 'SQLITE_AUTH',
+}
+
 function codeOf(error: unknown): string {
-  return error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : ''
+  const code = error instanceof Error && 'code' in error ? error.code : undefined
+  if (typeof code !== 'string') return ''
+  const number = /^UNKNOWN_SQLITE_ERROR_(\d+)$/.exec(code)?.[1]
+  return number === undefined ? code : (PRIMARY[Number(number) & 0xff] ?? code)
 }
