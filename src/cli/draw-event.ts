@@ -38,8 +38,7 @@ export const printable = (text: string): string =>
 function who(event: SessionEvent): string {
   if (event.type === 'user/message') return sourceName(event.data.source)
   if (event.type === 'assistant/message') return pc.cyan('model')
-  if (event.type === 'tool/result')
-    return event.data.isError ? pc.red(event.data.name) : pc.blue(event.data.name)
+  if (event.type === 'tool/result') return (event.data.isError ? pc.red : pc.blue)(printable(event.data.name))
   return event.type.startsWith('compact/') ? pc.yellow(event.type) : pc.dim(event.type)
 }
 
@@ -57,13 +56,15 @@ function what(event: SessionEvent): string {
     case 'turn/end':
       return event.data.message === undefined
         ? event.data.reason
-        : `${event.data.reason}: ${event.data.message}`
+        : `${event.data.reason}: ${printable(event.data.message)}`
     case 'compact/start':
-      return `${event.data.cause}${event.data.focus === undefined ? '' : `, focus: ${event.data.focus}`}`
+      return `${event.data.cause}${event.data.focus === undefined ? '' : `, focus: ${printable(event.data.focus)}`}`
     case 'compact/summary':
       return `${event.data.shadowedSeqs.length} messages, ${formatCount(event.data.shadowedTokenCount)} tokens`
     case 'compact/end':
-      return event.data.error === undefined ? 'done' : `${event.data.error.code}: ${event.data.error.message}`
+      return event.data.error === undefined
+        ? 'done'
+        : `${event.data.error.code}: ${printable(event.data.error.message)}`
     default:
       return ''
   }
@@ -81,11 +82,18 @@ function contentText(content: readonly ContentBlock[]): string {
 
 function blockText(block: ContentBlock): string {
   if (isText(block)) return printable(block.text)
-  if (isToolUse(block)) return pc.dim(`→ ${block.name} ${JSON.stringify(block.input)}`)
+  if (isToolUse(block)) return pc.dim(callText(block))
   return pc.dim(`[${block.type}]`)
 }
 
-const callLine = ({ name, input }: { readonly name: string; readonly input: unknown }): string => {
-  const line = `→ ${name} ${JSON.stringify(input)}`
+interface Call {
+  readonly name: string
+  readonly input: unknown
+}
+
+const callText = ({ name, input }: Call): string => printable(`→ ${name} ${JSON.stringify(input)}`)
+
+function callLine(call: Call): string {
+  const line = callText(call)
   return line.length <= PROGRESS_CHARS ? line : `${headOf(line, PROGRESS_CHARS)} …`
 }

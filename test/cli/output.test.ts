@@ -119,7 +119,7 @@ describe('events', () => {
       type: 'assistant/message',
       data: {
         content: [
-          { type: 'tool_use', id: 'a', name: 'read_file', input: { path: 'x.ts' } },
+          { type: 'tool_use', id: 'a', name: 'read_file', input: { path: 'x.ts\u009b' } },
           { type: 'tool_use', id: 'b', name: 'bash', input: { command: 'y'.repeat(500) } },
         ],
         usage: null,
@@ -130,7 +130,7 @@ describe('events', () => {
       surfaceOp: 'append',
     }
     const lines = stripVTControlCharacters(drawProgress(reply) ?? '').split('\n')
-    assert.equal(lines[0], '→ read_file {"path":"x.ts"}')
+    assert.equal(lines[0], '→ read_file {"path":"x.ts\ufffd"}')
     assert.equal(lines[1]?.length, 102)
     assert.equal(drawProgress(result('x')), undefined)
   })

@@ -13,7 +13,7 @@ export const history: Run<{ readonly limit: number }> = async (setting, [id = ''
 }
 
 function historyTable(rows: readonly AttemptRow[]): string {
-  const header = ['when', 'cause', 'before', 'after', 'calls', 'time', 'start', 'end', 'id', 'outcome']
+  const header = ['when (UTC)', 'cause', 'before', 'after', 'calls', 'time', 'start', 'end', 'id', 'outcome']
   return formatTable(
     header,
     rows.map(({ startedAt, endedAt, cause, outcome, startSeq, compactionId, ...row }) => [

@@ -12,11 +12,17 @@ export interface StartOptions {
   readonly wait: boolean
 }
 
+const SAY_WAITING_MS = 2_000
+
 export const start: Run<StartOptions> = async (setting, [id = ''], options) => {
   const { model, system, tools, preset, wait } = options
   const policy = options.policy === undefined ? undefined : readJsonFile(options.policy)
   const sessions = await setting.sessions()
-  await sessions.start(id, {
+  const waiting = setTimeout(
+    () => setting.output.progress(`Waiting for a worker of task queue ${setting.places.taskQueue} …`),
+    SAY_WAITING_MS,
+  )
+  const started = sessions.start(id, {
     model: model === 'none' ? null : model,
     system,
     tools,
@@ -24,6 +30,7 @@ export const start: Run<StartOptions> = async (setting, [id = ''], options) => {
     ...(preset === undefined ? {} : { preset }),
     wait,
   })
+  await started.finally(() => clearTimeout(waiting))
   const human = wait
     ? `Session ${id} runs. Talk to it: ${COMMAND} prompt ${id} "…"`
     : `Session ${id} is started; "${COMMAND} state ${id}" tells whether a worker has accepted it.`

@@ -19,7 +19,7 @@ export const state: Run<object> = async (setting, [id = '']) => {
   try {
     show(await liveState((await setting.sessions()).get(id), row.closed))
   } catch (error) {
-    show({ silent: 'not known' })
+    show({ silent: isSessionError(error, 'WorkerUnavailable') ? 'no worker answers' : 'not known' })
     throw error
   }
 }
