@@ -5,8 +5,8 @@ import { readJsonFile } from '../json-file.ts'
 
 export interface StartOptions {
   readonly model: string
-  readonly system: string
-  readonly tools: readonly string[]
+  readonly system?: string
+  readonly tools?: readonly string[]
   readonly policy?: string
   readonly preset?: NonNullable<ClientStart['preset']>
   readonly wait: boolean
@@ -24,8 +24,8 @@ export const start: Run<StartOptions> = async (setting, [id = ''], options) => {
   )
   const started = sessions.start(id, {
     model: model === 'none' ? null : model,
-    system,
-    tools,
+    ...(system === undefined ? {} : { system }),
+    ...(tools === undefined ? {} : { tools }),
     ...(policy === undefined ? {} : { policy }),
     ...(preset === undefined ? {} : { preset }),
     wait,

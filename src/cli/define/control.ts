@@ -18,8 +18,8 @@ function defineStart(program: Command): void {
     .argument('<session>', 'its id: 1 to 64 characters of A-Z a-z 0-9 . _ -')
     .description('start a session; one that runs with the same settings is left as it is')
     .requiredOption('--model <provider/model>', 'a model of the worker; "none" for a session without one')
-    .option('--system <text>', 'system prompt', '')
-    .option('--tools <names>', 'tools of the worker, separated by commas', names, [])
+    .option('--system <text>', 'system prompt')
+    .option('--tools <names>', 'tools of the worker, separated by commas', names)
     .option('--policy <file>', 'compaction policy, JSON')
     .addOption(
       new Option('--preset <name>', 'policy to begin with').choices(['default', 'lean', 'threeLevel']),
@@ -62,7 +62,11 @@ function defineCompact(program: Command): void {
       `what the checkpoint must keep, at most ${LIMITS.focusChars} characters`,
       textUpTo(LIMITS.focusChars),
     )
-    .option('--span <a:b>', 'only the messages from seq a to seq b, as transcript shows them', span)
+    .option(
+      '--span <a:b>',
+      'only the messages from seq a to seq b, both among those that the model still sees',
+      span,
+    )
     .option('--wait', 'when the session is busy, wait for the next step instead of giving up')
     .option('--detach', 'do not wait for the result')
     .addHelpText('after', '\nExample:\n  durable-compaction compact fix-42 --wait --focus "API decisions"')

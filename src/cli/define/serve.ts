@@ -17,7 +17,9 @@ export function defineServeCommands(program: Command): void {
     .action(action(async () => (await import('../commands/dev.ts')).dev))
   program
     .command('worker')
-    .description('a worker with the file tools and the model scripted/echo, for a server that runs')
+    .description(
+      'a worker with the file tools and the models scripted/echo and scripted/slow, for a server that runs',
+    )
     .option('--root <folder>', 'folder that the tools may use', '.')
     .addHelpText(
       'after',
