@@ -23,7 +23,7 @@ export const TEST_KINDS: readonly TestKind[] = [
   { name: 'activities', needs: 'nothing', minimum: 59 },
   { name: 'replay', needs: 'bundle', minimum: 13 },
   { name: 'workflow', needs: 'server', minimum: 171 },
-  { name: 'cli', needs: 'server', minimum: 23 },
+  { name: 'cli', needs: 'server', minimum: 100 },
   { name: 'process', needs: 'server', minimum: 8 },
   { name: 'package', needs: 'nothing', minimum: 17, onlyWhenNamed: true },
 ]
