@@ -31,7 +31,7 @@ export async function compactNow(
 }
 
 const nth = (request: IdentifiedRequest, n: number): IdentifiedRequest =>
-  n === 1 ? request : { ...request, requestId: `${request.requestId.slice(0, 250)}.${n}` }
+  n === 1 ? request : { ...request, requestId: `${request.requestId.slice(0, 250)}-${n}` }
 
 /** Undefined for an answer of the past. */
 async function askOnce(

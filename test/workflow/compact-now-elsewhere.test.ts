@@ -76,6 +76,10 @@ describe('compactNow', { concurrency: true }, () => {
 
   test('after a compaction that has ended in the store only: one of its own, not the old result', async () => {
     const session = await spokenTo(await real.start())
+    await eventually(
+      () => session.state(),
+      ({ status }) => status === 'idle', // Behind its store it would answer busy, and the client would ask again as one-2.
+    )
     const gate = hold(session, 'sessionCommitCompaction')
     const first = await session.compactNow({ requestId: 'one' })
     await gate.reached
