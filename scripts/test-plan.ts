@@ -35,6 +35,8 @@ export interface TestPlan {
   needsServer: boolean
   /** True when every test of the kinds runs, so that their minimum can be asked for. */
   whole: boolean
+  /** True when, beyond that, every kind runs that need not be named. */
+  everything: boolean
   namePatterns: string[]
   /** A skipped test is a failure. */
   strict: boolean
@@ -80,6 +82,7 @@ export function planTests(args: readonly string[], filesOf: (kind: string) => st
     needsServer: kinds.some(({ needs }) => needs === 'server'),
     needsBundle: kinds.some(({ needs }) => needs !== 'nothing'),
     whole: chosen.files.length === 0 && chosen.namePatterns.length === 0,
+    everything: nothingNamed && !fast && chosen.namePatterns.length === 0,
     namePatterns: chosen.namePatterns,
     strict,
   }

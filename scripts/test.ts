@@ -1,10 +1,12 @@
 import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join, resolve } from 'node:path'
+import { join, relative, resolve } from 'node:path'
 import { run } from 'node:test'
 import { spec } from 'node:test/reporters'
 import type { TemporalServer } from '../src/worker/dev-server/start-dev-server.ts'
+import { rowsWithoutPass, shows } from './acceptance-tables.ts'
 import { countProblems, kindOf, planTests, type TestCounts, type TestPlan } from './test-plan.ts'
+import { idsOfTitle, type TitleId } from './title-ids.ts'
 
 // `npm test`: one dev server and one workflow bundle for all files, every file in a process of its own, two at a time.
 // The files find them in TEMPORAL_ADDRESS, TEMPORAL_NAMESPACE, TEMPORAL_CLI_PATH and DURABLE_COMPACTION_TEST_BUNDLE.
@@ -69,6 +71,7 @@ async function prepare(plan: TestPlan): Promise<void> {
 async function runTests(plan: TestPlan): Promise<number> {
   const counts = new Map<string, TestCounts>()
   const skips: string[] = []
+  const passedIds = new Set<TitleId>()
   const events = run({
     files: plan.files.map((file) => resolve(file)),
     concurrency: 2,
@@ -83,6 +86,8 @@ async function runTests(plan: TestPlan): Promise<number> {
     return found
   }
   events.on('test:pass', ({ name, file, skip, details }) => {
+    if (skip === undefined)
+      for (const id of idsOfTitle(name)) if (shows(relative('.', file ?? ''), id)) passedIds.add(id)
     if (details.type === 'suite') return
     if (skip === undefined) count(file).passed++
     else {
@@ -100,6 +105,7 @@ async function runTests(plan: TestPlan): Promise<number> {
   )
   console.log(`tests by kind: ${byKind.join(', ')}`)
   const problems = countProblems(plan, counts)
+  if (plan.everything) problems.push(...rowsWithoutPass(passedIds))
   for (const problem of problems) console.error(problem)
   const total = [...counts.values()].reduce(
     (sum, one) => ({

@@ -17,6 +17,9 @@ test('test plan: no argument → every kind in order of cost, but not those that
     'test/pure/pure-a.test.ts',
   ])
   assert.deepEqual([plan.needsServer, plan.needsBundle, plan.whole, plan.strict], [true, true, true, false])
+  assert.equal(plan.everything, true)
+  for (const args of [['--fast'], ['pure'], ['--name', 'C12']])
+    assert.equal(planTests(args, filesOf).everything, false)
 })
 
 test('test plan: --fast leaves out what needs a server', () => {
