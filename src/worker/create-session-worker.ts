@@ -2,6 +2,7 @@ import { fileURLToPath } from 'node:url'
 import { Client } from '@temporalio/client'
 import { type NativeConnection, Worker, type WorkerOptions } from '@temporalio/worker'
 import { createSessionActivities } from '../activities/index.ts'
+import { temporalRuns } from '../activities/workflow-runs.ts'
 import type { ModelClient } from '../shared/ports/model.ts'
 import type { AttemptRow, SessionStore } from '../shared/ports/store.ts'
 import type { Summarizer } from '../shared/ports/summarizer.ts'
@@ -9,7 +10,6 @@ import type { Tool } from '../shared/ports/tool.ts'
 import { DEFAULT_TASK_QUEUE } from '../shared/protocol.ts'
 import { splitQueues } from '../shared/task-queues.ts'
 import { type Reconciler, startReconciler } from './reconciler.ts'
-import { temporalRuns } from './workflow-runs.ts'
 
 export interface SessionWorkerOptions {
   readonly connection: NativeConnection

@@ -6,6 +6,7 @@ export {
   scriptedModel,
 } from '../activities/models/scripted.ts'
 export { fileTools } from '../activities/tools/file-tools.ts'
+export { temporalRuns } from '../activities/workflow-runs.ts'
 export {
   createSessionWorker,
   type SessionWorker,
@@ -13,4 +14,3 @@ export {
   WORKER_DEFAULTS,
 } from './create-session-worker.ts'
 export { type Reconciler, type ReconcilerOptions, startReconciler } from './reconciler.ts'
-export { temporalRuns } from './workflow-runs.ts'

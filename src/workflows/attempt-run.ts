@@ -1,16 +1,13 @@
-import { CancellationScope, executeChild, ParentClosePolicy, TemporalFailure } from '@temporalio/workflow'
-import { type CompactionInput, type CompactionOutcome, WORKFLOWS } from '../shared/protocol.ts'
+import { CancellationScope } from '@temporalio/workflow'
+import type { CompactionOutcome } from '../shared/protocol.ts'
 import type { AttemptError } from '../shared/session/events.ts'
 import { compactionIds } from '../shared/session/keys.ts'
-import { childError } from './attempt-errors.ts'
+import { type Attempt, type AttemptParent, attemptOutcome, closeAttempt } from './attempt-child.ts'
 import { failureMessage, failureType } from './failures.ts'
-import type { sessionCompaction } from './session-compaction.ts'
 import { showDetails } from './session-display.ts'
 import { type SessionEnv, throwIfCancelled } from './session-env.ts'
 
-// One compaction seen from its parent: the child, and the close for a child that could not close.
-
-type Attempt = Pick<CompactionInput, 'compactionId' | 'cause' | 'turn' | 'focus' | 'span' | 'requestIds'>
+// One compaction seen from the session's workflow: what it shows meanwhile, and the requests that people made.
 
 /**
  * Runs an attempt in a scope below `parent` until its bracket is closed. Also a cancelled or failed attempt has an outcome.
@@ -30,7 +27,7 @@ export async function runAttempt(
   session.history.begin(attempt, Date.now())
   showDetails(session)
   try {
-    const outcome = await childOutcome(env, scope, attempt)
+    const outcome = await attemptOutcome(parentOf(env), scope, attempt)
     await noted()
     session.observe(outcome.reading)
     session.history.end(outcome, Date.now())
@@ -44,49 +41,12 @@ export async function runAttempt(
   }
 }
 
-async function childOutcome(
-  env: SessionEnv,
-  scope: CancellationScope,
-  attempt: Attempt,
-): Promise<CompactionOutcome> {
-  try {
-    return await scope.run(() => startChild(env, attempt))
-  } catch (failure) {
-    if (!(failure instanceof TemporalFailure) || failureType(failure) === 'InvalidSpan') throw failure
-    // Terminated, timed out, failed, or already started by a run before a reset: the first end wins, and ours does no harm.
-    return closeAttempt(env, attempt.compactionId, childError(failure), attempt.requestIds)
-  }
-}
-
-function startChild({ input, session }: SessionEnv, attempt: Attempt): Promise<CompactionOutcome> {
-  const { taskQueues, heartbeatTimeoutMs } = input
-  // Keys that are not set are left away: `cancellationType: undefined` would abandon the child.
-  return executeChild<typeof sessionCompaction>(WORKFLOWS.compaction, {
-    workflowId: `${session.sessionId}/compact/${attempt.compactionId}`,
-    args: [{ v: 1, sessionId: session.sessionId, ...attempt, taskQueues, heartbeatTimeoutMs }],
-    // A parent that is gone leaves a child that is cancelled and closes its own bracket; the default would kill it.
-    parentClosePolicy: ParentClosePolicy.REQUEST_CANCEL,
-    workflowRunTimeout: '30m', // Above the sum of its activities.
-  })
-}
-
-/** The parent's close, and the recorded end of an attempt that another closed. */
-function closeAttempt(
-  { activities, session }: SessionEnv,
-  compactionId: string,
-  error: AttemptError,
-  requestIds: readonly string[] | undefined,
-): Promise<CompactionOutcome> {
-  return CancellationScope.nonCancellable(() =>
-    activities.closeAttempt({
-      v: 1,
-      sessionId: session.sessionId,
-      compactionId,
-      error,
-      ...(requestIds === undefined ? {} : { requestIds: [...requestIds] }),
-    }),
-  )
-}
+const parentOf = ({ input, session, activities }: SessionEnv): AttemptParent => ({
+  sessionId: session.sessionId,
+  taskQueues: input.taskQueues,
+  heartbeatTimeoutMs: input.heartbeatTimeoutMs,
+  closeAttempt: activities.closeAttempt,
+})
 
 /** Temporal's cancel carries no reason: one that a person gave is written by the parent's own close, before the child can write its own. */
 function noteReason(env: SessionEnv, scope: CancellationScope): () => Promise<void> {
@@ -95,7 +55,7 @@ function noteReason(env: SessionEnv, scope: CancellationScope): () => Promise<vo
   scope.cancelRequested.catch(() => {
     if (attempt?.cancelReason === undefined) return
     const error: AttemptError = { code: 'cancelled', stage: 'session', message: attempt.cancelReason }
-    note = closeAttempt(env, attempt.compactionId, error, undefined).catch(() => undefined) // The child closes, too.
+    note = closeAttempt(parentOf(env), attempt.compactionId, error, undefined).catch(() => undefined) // The child closes, too.
   })
   return async () => void (await note)
 }

@@ -1,5 +1,5 @@
 import { type Client, WorkflowNotFoundError } from '@temporalio/client'
-import type { WorkflowRun, WorkflowRuns } from '../activities/deps.ts'
+import type { WorkflowRun, WorkflowRuns } from './deps.ts'
 
 /** Asks the server of `client` about workflows. Cost: one RPC a question. */
 export function temporalRuns(client: Client): WorkflowRuns {

@@ -1,0 +1,34 @@
+import { planMicro } from '../shared/compaction/micro.ts'
+import { shadowEvents } from '../shared/compaction/prune.ts'
+import { isSessionError } from '../shared/errors.ts'
+import type { Actor, SurfaceSnapshot } from '../shared/ports/store.ts'
+import { priceContent } from '../shared/tokens/price.ts'
+import type { ActivityDeps } from './deps.ts'
+import type { StepPlace } from './open-step.ts'
+import { asOwner } from './owner.ts'
+import { loadSession } from './session-view.ts'
+
+/** Planning against a moving log: messages that belong to no turn may land meanwhile. */
+const MAX_PLANS = 8
+
+/** The silent level: old results become a placeholder when that frees enough. Returns the surface that the request is made of. */
+export async function microPass(
+  deps: ActivityDeps,
+  { sessionId, turn, step }: StepPlace,
+  actor: Actor,
+): Promise<SurfaceSnapshot> {
+  const { policy } = (await loadSession(deps, sessionId)).header
+  for (let plans = 0; ; plans++) {
+    const surface = await deps.store.surface(sessionId)
+    const copies = planMicro(surface.nodes, policy)
+    if (copies.length === 0) return surface
+    const events = copies.flatMap((copy) => shadowEvents(copy, priceContent(copy.content), { turn, step }))
+    try {
+      await asOwner(deps, sessionId, actor, (owner) =>
+        deps.store.append({ sessionId, actor: owner, turn, events, expectedHead: surface.head }),
+      )
+    } catch (error) {
+      if (!isSessionError(error, 'HeadMoved') || plans >= MAX_PLANS) throw error
+    }
+  }
+}

@@ -1,0 +1,72 @@
+import { CancellationScope, executeChild, ParentClosePolicy, TemporalFailure } from '@temporalio/workflow'
+import type { SessionActivities } from '../shared/activity-protocol.ts'
+import { type CompactionInput, type CompactionOutcome, WORKFLOWS } from '../shared/protocol.ts'
+import type { AttemptError } from '../shared/session/events.ts'
+import { childError } from './attempt-errors.ts'
+import { failureType } from './failures.ts'
+import type { sessionCompaction } from './session-compaction.ts'
+
+// The child of one attempt, and the close for a child that could not close: the same for a session's workflow and for a workflow of a user.
+
+export type Attempt = Pick<
+  CompactionInput,
+  'compactionId' | 'cause' | 'turn' | 'focus' | 'span' | 'requestIds'
+>
+
+/** The workflow that owns the session. */
+export interface AttemptParent extends Pick<CompactionInput, 'taskQueues' | 'heartbeatTimeoutMs'> {
+  readonly sessionId: string
+  /** Where the child runs; left out: where the parent runs. */
+  readonly taskQueue?: string | undefined
+  readonly closeAttempt: SessionActivities['sessionCloseAttempt']
+}
+
+/**
+ * Runs an attempt in `scope` until its bracket is closed. Also a cancelled or failed attempt has an outcome.
+ *
+ * @throws ChildWorkflowFailure of type `InvalidSpan`: nothing was opened.
+ */
+export async function attemptOutcome(
+  parent: AttemptParent,
+  scope: CancellationScope,
+  attempt: Attempt,
+): Promise<CompactionOutcome> {
+  try {
+    return await scope.run(() => startChild(parent, attempt))
+  } catch (failure) {
+    if (!(failure instanceof TemporalFailure) || failureType(failure) === 'InvalidSpan') throw failure
+    // Terminated, timed out, failed, or already started by a run before a reset: the first end wins, and ours does no harm.
+    return closeAttempt(parent, attempt.compactionId, childError(failure), attempt.requestIds)
+  }
+}
+
+function startChild(parent: AttemptParent, attempt: Attempt): Promise<CompactionOutcome> {
+  const { sessionId, taskQueue, taskQueues, heartbeatTimeoutMs } = parent
+  // Keys that are not set are left away: `cancellationType: undefined` would abandon the child.
+  return executeChild<typeof sessionCompaction>(WORKFLOWS.compaction, {
+    workflowId: `${sessionId}/compact/${attempt.compactionId}`,
+    args: [{ v: 1, sessionId, ...attempt, taskQueues, heartbeatTimeoutMs }],
+    ...(taskQueue === undefined ? {} : { taskQueue }),
+    // A parent that is gone leaves a child that is cancelled and closes its own bracket; the default would kill it.
+    parentClosePolicy: ParentClosePolicy.REQUEST_CANCEL,
+    workflowRunTimeout: '30m', // Above the sum of its activities.
+  })
+}
+
+/** The parent's close, and the recorded end of an attempt that another closed. */
+export function closeAttempt(
+  parent: AttemptParent,
+  compactionId: string,
+  error: AttemptError,
+  requestIds: readonly string[] | undefined,
+): Promise<CompactionOutcome> {
+  return CancellationScope.nonCancellable(() =>
+    parent.closeAttempt({
+      v: 1,
+      sessionId: parent.sessionId,
+      compactionId,
+      error,
+      ...(requestIds === undefined ? {} : { requestIds: [...requestIds] }),
+    }),
+  )
+}
