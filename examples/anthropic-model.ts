@@ -1,11 +1,6 @@
 import Anthropic from '@anthropic-ai/sdk'
 import { SessionError } from 'durable-compaction'
-import {
-  ContextOverflowError,
-  type ModelClient,
-  type ModelReply,
-  type ModelRequest,
-} from 'durable-compaction/core'
+import { type ModelClient, type ModelReply, type ModelRequest, overflowOf } from 'durable-compaction/core'
 
 /** Claude models for sessions, over the Messages API. `models: { anthropic: anthropicModel(new Anthropic({ maxRetries: 0 })) }` */
 export function anthropicModel(api: Anthropic): ModelClient {
@@ -75,11 +70,10 @@ const PASSING_STATUS = new Set([408, 409, 429])
 /** Temporal alone retries: what may pass says so, and how long to wait. Everything else is final. */
 function failureOf(error: unknown, model: string): unknown {
   if (!(error instanceof Anthropic.APIError)) return error
-  const { status, message, type } = error
+  const overflow = overflowOf(error)
+  if (overflow !== null) return overflow
   // Behind a reply that began well, an error event names its type alone: it has no status.
-  const isInvalid = status === 400 || (status === undefined && type === 'invalid_request_error')
-  if (status === 413 || (isInvalid && /too long|exceeds? (the )?context/i.test(message)))
-    return new ContextOverflowError(message)
+  const { status, message, type } = error
   const retryable =
     status === undefined ? type === null || PASSING.has(type) : status >= 500 || PASSING_STATUS.has(status)
   const seconds = Number(error.headers?.get('retry-after') ?? Number.NaN)

@@ -10,6 +10,7 @@ import {
   type ModelRequest,
 } from '../shared/ports/model.ts'
 import { problemOf } from '../shared/protocol.ts'
+import { overflowOf } from '../shared/refusals/refusal-of.ts'
 import { contentSchema } from '../shared/session/content.ts'
 import { usageSchema } from '../shared/session/events.ts'
 import { untilAborted } from './until-aborted.ts'
@@ -27,7 +28,8 @@ const replySchema = z.object({
 /**
  * One call of a model client. It ends with the caller's cancel, also when the client ignores its signal.
  *
- * @throws ContextOverflowError and SessionError as the client throws them; anything else as SessionError `ModelFailed` with its message, retryable at first
+ * @throws ContextOverflowError and SessionError as the client throws them; an error that says that the request is too long as the former; anything else as
+ * SessionError `ModelFailed` with its message, retryable at first
  */
 export async function askModel(
   client: ModelClient,
@@ -53,6 +55,8 @@ async function generate(
   } catch (error) {
     if (error instanceof ContextOverflowError || error instanceof ApplicationFailure || isSessionError(error))
       throw error
+    const overflow = overflowOf(error)
+    if (overflow !== null) throw overflow
     const message = error instanceof Error ? error.message : String(error)
     const retryable = Context.current().info.attempt < ATTEMPTS_OF_UNKNOWN
     throw new SessionError('ModelFailed', message, { retryable })

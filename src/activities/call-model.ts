@@ -84,7 +84,10 @@ async function generate(
     return await askModel(client, request, { signal: cancellationSignal(), onDelta: live.add })
   } catch (error) {
     if (error instanceof ContextOverflowError) {
-      throw new SessionError('ContextOverflow', error.message, { generation: surface.generation })
+      throw new SessionError('ContextOverflow', error.message, {
+        ...error.named,
+        generation: surface.generation,
+      })
     }
     throw error
   } finally {

@@ -13,9 +13,10 @@ export async function endTurn(
   deps: ActivityDeps,
   input: z.infer<typeof endTurnInputSchema>,
 ): Promise<z.infer<typeof readingResultSchema>> {
-  const { sessionId, turn, reason, message } = input
+  const { sessionId, turn, reason, message, code } = input
+  const why = { ...(message === undefined ? {} : { message }), ...(code === undefined ? {} : { code }) }
   await asOwner(deps, sessionId, callingRun(), (actor) =>
-    deps.store.endTurn({ sessionId, actor, turn, reason, ...(message === undefined ? {} : { message }) }),
+    deps.store.endTurn({ sessionId, actor, turn, reason, ...why }),
   )
   return { reading: await currentReading(deps, sessionId) }
 }

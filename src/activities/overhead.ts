@@ -1,13 +1,23 @@
 import type { Header } from '../shared/session/events.ts'
 import { priceText, priceTools } from '../shared/tokens/price.ts'
 
-const cache = new WeakMap<Header, number>()
+interface Overhead {
+  readonly systemTokens: number
+  readonly toolsTokens: number
+}
+
+const cache = new WeakMap<Header, Overhead>()
 
 /** Tokens of our counter for system and tools: part of every request, on no surface. */
-export function overheadTokens(header: Header): number {
+export function overheadOf(header: Header): Overhead {
   const known = cache.get(header)
   if (known !== undefined) return known
-  const tokens = priceText(header.system) + priceTools(header.tools)
-  cache.set(header, tokens)
-  return tokens
+  const overhead = { systemTokens: priceText(header.system), toolsTokens: priceTools(header.tools) }
+  cache.set(header, overhead)
+  return overhead
+}
+
+export function overheadTokens(header: Header): number {
+  const { systemTokens, toolsTokens } = overheadOf(header)
+  return systemTokens + toolsTokens
 }

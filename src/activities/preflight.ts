@@ -1,6 +1,10 @@
+import { ratioOf } from '../shared/compaction/meter.ts'
+import { modelKeyOf } from '../shared/compaction/pressure.ts'
+import { tooLargeSentence } from '../shared/compaction/too-large.ts'
 import type { SessionRow, SurfaceSnapshot } from '../shared/ports/store.ts'
 import type { Reading } from '../shared/protocol.ts'
 import type { ActivityDeps } from './deps.ts'
+import { overheadOf } from './overhead.ts'
 import { loadMeter, readingOf } from './session-view.ts'
 
 /** O2: a request that is known not to fit is never sent. Null when it fits, or when nobody knows the window. */
@@ -16,6 +20,12 @@ export async function preflight(
   const meter = await loadMeter(deps, session)
   const reading = readingOf({ header, snapshot, meter, replies, nowMs: deps.clock() })
   if (reading.tokens + replyMaxTokens <= contextWindow) return null
-  const message = `The next request needs about ${reading.tokens} tokens and ${replyMaxTokens} for the reply; the window of ${header.provider}/${header.model} is ${contextWindow}.`
+  const message = tooLargeSentence({
+    ...overheadOf(header),
+    header,
+    nodes: snapshot.nodes,
+    requestTokens: reading.tokens,
+    ratio: ratioOf(meter, modelKeyOf(header)),
+  })
   return { reading, message }
 }

@@ -12,8 +12,10 @@ export interface TurnResult {
   readonly message: readonly ContentBlock[] | null
   /** All model calls of the turn. */
   readonly usage: Usage
-  /** Why, for a turn that ended by an error. */
+  /** Why, for a turn that ended by an error: the provider's own words where it is the provider's. */
   readonly error?: string
+  /** The name of that error, where it is an expected one: `ModelFailed`, `ContextOverflow`, `ContextTooLarge`, … */
+  readonly code?: string
 }
 
 const DAY_MS = 24 * 60 * 60_000
@@ -102,5 +104,6 @@ function resultOf(events: readonly SessionEvent[]): TurnResult {
     message: answers.at(-1)?.data.content ?? null,
     usage,
     ...(end.data.message === undefined ? {} : { error: end.data.message }),
+    ...(end.data.code === undefined ? {} : { code: end.data.code }),
   }
 }

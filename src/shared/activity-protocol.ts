@@ -81,6 +81,7 @@ export const endTurnInputSchema = z.strictObject({
   turn: z.int().positive(),
   reason: turnEndReasonSchema,
   message: z.string().optional(),
+  code: z.string().optional(),
 })
 
 export const acceptInputSchema = z.strictObject({

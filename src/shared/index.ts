@@ -116,6 +116,8 @@ export type {
   Span,
   WhenBusy,
 } from './protocol.ts'
+export { classifyRefusal, type ProviderWords, type Refusal, type RefusalKind } from './refusals/classify.ts'
+export { overflowOf, refusalOf } from './refusals/refusal-of.ts'
 export {
   type ContentBlock,
   contentSchema,

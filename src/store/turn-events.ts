@@ -34,13 +34,18 @@ function userMessage(turn: number, { requestId, content, source, tokens }: Price
   }
 }
 
+export interface TurnEnd {
+  readonly turn: number
+  readonly reason: TurnEndReason
+  readonly message?: string
+  readonly code?: string
+}
+
 /** What ends a turn: results of its open calls, the end of its step, its own end. */
 export function turnEndEvents(
   { openStep }: LogControl,
-  turn: number,
+  { turn, reason, message, code }: TurnEnd,
   calls: readonly OpenCall[],
-  reason: TurnEndReason,
-  message?: string,
 ): NewEvent[] {
   // A call whose step has ended is answered outside of it.
   const results = calls.map((call) => ({
@@ -65,7 +70,12 @@ export function turnEndEvents(
     type: 'turn/end',
     turn,
     step: null,
-    data: { turn, reason, ...(message === undefined ? {} : { message }) },
+    data: {
+      turn,
+      reason,
+      ...(message === undefined ? {} : { message }),
+      ...(code === undefined ? {} : { code }),
+    },
     tokens: 0,
   }
   return [...results, ...stepEnd, end]

@@ -1,6 +1,6 @@
 import { SessionError } from '../shared/errors.ts'
 import type { EndTurn, StartTurn, TurnRow, Written } from '../shared/ports/store.ts'
-import type { EventType, TurnEndReason } from '../shared/session/events.ts'
+import type { EventType } from '../shared/session/events.ts'
 import { keys } from '../shared/session/keys.ts'
 import { turnClosed } from '../shared/session/log-rules.ts'
 import { checkedEvents } from './checked-event.ts'
@@ -12,7 +12,7 @@ import { saveMeter } from './meter.ts'
 import { recordedOr } from './recorded.ts'
 import { loadSession, ownedSession, type StoredSession } from './session-rows.ts'
 import { type StoreContext, type Tx, write } from './store-context.ts'
-import { openCalls, type TurnMessage, turnEndEvents, turnStartEvents } from './turn-events.ts'
+import { openCalls, type TurnEnd, type TurnMessage, turnEndEvents, turnStartEvents } from './turn-events.ts'
 
 export async function startTurn(context: StoreContext, input: StartTurn): Promise<TurnRow> {
   const { requestId, messages } = input
@@ -74,23 +74,12 @@ export async function endTurn(context: StoreContext, input: EndTurn): Promise<Wr
   })
 }
 
-interface TurnEnd {
-  readonly turn: number
-  readonly reason: TurnEndReason
-  readonly message?: string
-}
-
 /** Ends the open turn: results of its open calls, its step, its end, and the inbox rows that it answered. */
-export function endTurnOf(
-  tx: Tx,
-  session: StoredSession,
-  writer: LogWriter,
-  { turn, reason, message }: TurnEnd,
-): void {
+export function endTurnOf(tx: Tx, session: StoredSession, writer: LogWriter, end: TurnEnd): void {
   writer.flush()
-  const calls = openCalls(turn, messagesOf(tx.sql, session.id, turn))
-  writer.addAll(checkedEvents(turnEndEvents(writer.control, turn, calls, reason, message)))
-  finishTurn(tx.sql, session.id, turn, reason)
+  const calls = openCalls(end.turn, messagesOf(tx.sql, session.id, end.turn))
+  writer.addAll(checkedEvents(turnEndEvents(writer.control, end, calls)))
+  finishTurn(tx.sql, session.id, end.turn, end.reason)
 }
 
 function messagesOf(sql: Sql, session: number, turn: number): TurnMessage[] {

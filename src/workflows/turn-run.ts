@@ -36,7 +36,7 @@ export async function runTurn(
   } catch (failure) {
     if (!(failure instanceof TemporalFailure) || failureType(failure) === 'Fenced') throw failure
     if (isCancellation(failure)) await endTurn(env, 'aborted', running.cancelReason)
-    else await endTurn(env, 'error', failureMessage(failure))
+    else await endTurn(env, 'error', failureMessage(failure), failureType(failure))
     return ended(env)
   }
 }
@@ -53,6 +53,7 @@ export async function endTurn(
   { session, activities }: SessionEnv,
   reason: TurnEndReason,
   message: string | undefined,
+  code?: string,
 ): Promise<void> {
   const turn = session.turn?.number
   if (turn === undefined || turn === null) return
@@ -62,6 +63,7 @@ export async function endTurn(
     turn,
     reason,
     ...(message === undefined ? {} : { message }),
+    ...(code === undefined ? {} : { code }),
   } as const
   const { reading } = await CancellationScope.nonCancellable(() => activities.endTurn(input))
   session.observe(reading)

@@ -92,7 +92,7 @@ test('example of a Claude client: capacity comes from the API; an unknown model 
 
 for (const message of [
   'prompt is too long: 210000 tokens > 200000 maximum',
-  'input length and `max_tokens` exceed context limit: 1 + 2 > 2',
+  'input length and `max_tokens` exceed context limit: 188240 + 21333 > 200000',
 ]) {
   test(`example of a Claude client: "${message.slice(0, 24)}…" is an overflow, which a compaction answers`, async () => {
     answer = (_body, response) => json(response, 400, failure('invalid_request_error', message))

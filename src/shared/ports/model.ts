@@ -57,4 +57,12 @@ export interface ModelClient {
 /** The provider refused the request because it does not fit the window. */
 export class ContextOverflowError extends Error {
   override readonly name = 'ContextOverflowError'
+  /** Tokens that the provider named, as far as it did. */
+  readonly named: { readonly windowTokens?: number; readonly requestTokens?: number }
+
+  /** @param message in the provider's own words: it is what the turn ends with when no compaction helps */
+  constructor(message: string, named: ContextOverflowError['named'] = {}) {
+    super(message)
+    this.named = named
+  }
 }

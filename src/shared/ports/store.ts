@@ -267,6 +267,8 @@ export interface EndTurn extends ActorInput {
   readonly turn: number
   readonly reason: TurnEndReason
   readonly message?: string
+  /** Name of the expected failure that ended it. */
+  readonly code?: string
   readonly events?: readonly NewEvent[]
   readonly meter?: unknown
 }

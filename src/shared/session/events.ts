@@ -102,7 +102,10 @@ export const eventDataSchemas = {
   'turn/end': z.strictObject({
     turn: z.int().positive(),
     reason: turnEndReasonSchema,
+    /** For `error`, in the provider's own words where it is the provider's. */
     message: z.string().optional(),
+    /** For `error`: the name of the expected failure, such as `ContextTooLarge`. */
+    code: z.string().optional(),
   }),
   'step/start': z.strictObject({ turn: z.int().positive(), step: z.int().positive() }),
   'step/end': z.strictObject({ turn: z.int().positive(), step: z.int().positive() }),
