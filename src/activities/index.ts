@@ -4,6 +4,7 @@ import { acceptMessages, settleRequests } from './accept.ts'
 import { callModel } from './call-model.ts'
 import { closeAttempt } from './close-attempt.ts'
 import { commitCompaction } from './commit-compaction.ts'
+import { serveControls } from './control/serve-controls.ts'
 import type { ActivityDeps } from './deps.ts'
 import { closeSession, endTurn } from './end-turn.ts'
 import { toFailure } from './failures.ts'
@@ -29,6 +30,7 @@ export function createSessionActivities(deps: ActivityDeps): SessionActivities {
     sessionOpen: activity(deps, openSession),
     sessionAccept: activity(deps, acceptMessages),
     sessionSettle: activity(deps, settleRequests),
+    sessionControl: activity(deps, serveControls),
     sessionStartTurn: activity(deps, startTurn),
     sessionCallModel: activity(deps, callModel),
     sessionRunTool: activity(deps, runTool),

@@ -29,6 +29,11 @@ export async function resolveHeader(deps: ActivityDeps, start: SessionStart): Pr
     tools: policy.compactTool ? [...tools, COMPACT_TOOL] : tools,
     sampling: start.sampling ?? {},
     policy,
+    asked: {
+      tools: start.tools,
+      ...(start.policy === undefined ? {} : { policy: start.policy }),
+      ...(start.preset === undefined ? {} : { preset: start.preset }),
+    },
   }
 }
 

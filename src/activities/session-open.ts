@@ -23,9 +23,10 @@ export async function openSession(
   const { sessionId, start } = input
   const known = await deps.store.session(sessionId)
   const session = known === null ? await create(deps, sessionId, start) : await reopen(deps, known, start)
-  const [reading, waiting, openTurn] = await Promise.all([
+  const [reading, waiting, controls, openTurn] = await Promise.all([
     currentReading(deps, sessionId),
     deps.store.inbox(sessionId, { kind: 'prompt', state: 'waiting' }),
+    deps.store.inbox(sessionId, { kind: 'control', state: 'waiting', limit: 1 }),
     openTurnOf(deps, session),
   ])
   return {
@@ -36,6 +37,7 @@ export async function openSession(
     waiting: waiting
       .filter((row) => row.delivery !== 'no-wake')
       .map((row) => ({ requestId: row.requestId, delivery: row.delivery ?? 'next-turn' })),
+    controlsWait: controls.length > 0,
   }
 }
 

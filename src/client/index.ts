@@ -27,15 +27,20 @@ export {
   cancelTurnSignal,
   closeSignal,
   compactionHistoryQuery,
+  configureUpdate,
   contextReadingQuery,
+  pinSignal,
   promptSignal,
   requestCompactionSignal,
   sessionStateQuery,
   submitCompactionUpdate,
   submitPromptUpdate,
+  undoCompactionUpdate,
+  unpinSignal,
 } from '../workflows/messages.ts'
 export type { CompactionResult } from './compaction-result.ts'
-export { type CompactOptions, Session } from './session.ts'
+export type { ConfigureResult, ControlOptions, PinResult, UndoResult, UnpinResult } from './control.ts'
+export { type CompactOptions, type ConfigureOptions, Session } from './session.ts'
 export { SessionClient, type SessionClientOptions } from './session-client.ts'
 export type { StartOptions } from './start-session.ts'
 export { Turn, type TurnResult } from './turn.ts'

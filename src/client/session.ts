@@ -1,6 +1,8 @@
 import { randomUUID } from 'node:crypto'
 import type { Client, WorkflowHandle } from '@temporalio/client'
+import type { z } from 'zod'
 import { recordedEnd } from '../shared/compaction-record.ts'
+import type { ControlRequest } from '../shared/control-protocol.ts'
 import { SessionError } from '../shared/errors.ts'
 import { LIMITS } from '../shared/limits.ts'
 import type { Delivery, SessionRow, SessionStore } from '../shared/ports/store.ts'
@@ -27,6 +29,16 @@ import { querySession } from './ask-worker.ts'
 import { compactNow } from './compact-now.ts'
 import { requestCompaction } from './compaction-request.ts'
 import { type CompactionResult, compactionResult } from './compaction-result.ts'
+import {
+  type ConfigureResult,
+  type ControlOptions,
+  control,
+  outcomeSchemas,
+  type PinResult,
+  type UndoResult,
+  type UnpinResult,
+} from './control.ts'
+import type { StartOptions } from './start-session.ts'
 import { Turn } from './turn.ts'
 import { sendSignal, signalRunning } from './wake.ts'
 import { type Watched, type WatchOptions, watchSession } from './watch.ts'
@@ -46,6 +58,11 @@ export interface CompactOptions {
   readonly whenBusy?: WhenBusy
   /** Aborting cancels the request; the call throws the signal's own reason. */
   readonly signal?: AbortSignal
+}
+
+/** What a session is to have from now on; what is left out stays. */
+export type ConfigureOptions = Pick<StartOptions, 'system' | 'tools' | 'policy'> & {
+  readonly model?: string | null
 }
 
 /** One session. Reads come from the store and need no worker; what changes it goes through its workflow. */
@@ -135,6 +152,66 @@ export class Session {
     const { requestId = randomUUID(), whenBusy = 'refuse' } = request
     const outcome = await compactNow({ ...this.#options, store }, { ...request, requestId, whenBusy }, signal)
     return compactionResult(store, this.id, outcome)
+  }
+
+  /**
+   * Keeps a text, or the text of a message (by seq), word for word in every checkpoint from the next one on. Waits until it is written: at the next step boundary.
+   *
+   * @throws SessionError `InvalidInput` when all pins together would have more than 2,000 tokens, for a blank text, for a seq that is no message with text;
+   * `KeyConflict`, `SessionClosed`, `WorkerUnavailable`
+   */
+  pin(what: string | { readonly seq: number }, options: ControlOptions = {}): Promise<PinResult> {
+    const target = typeof what === 'string' ? { text: what } : { seq: what.seq }
+    return this.#control({ kind: 'pin', ...target }, outcomeSchemas.pin, options)
+  }
+
+  /** Takes a pin back by its id, also `keep.<seq>.<n>` of a `<keep>` in a prompt. @throws SessionError `InvalidInput` for an id that pins nothing */
+  unpin(id: string, options: ControlOptions = {}): Promise<UnpinResult> {
+    return this.#control({ kind: 'unpin', id }, outcomeSchemas.unpin, options)
+  }
+
+  /**
+   * Puts the messages that a compaction replaced back to their place, at the next step boundary; later messages stay behind them.
+   *
+   * @throws SessionError `ContextTooLarge` with both numbers when the result would not be below the pressure limit; `InvalidInput` for an unknown id, one that
+   * was undone, and one whose checkpoint a later compaction covers; `SessionClosed`, `WorkerUnavailable`
+   */
+  undoCompaction(compactionId: string, options: ControlOptions = {}): Promise<UndoResult> {
+    return this.#control({ kind: 'undo', compactionId }, outcomeSchemas.undo, options)
+  }
+
+  /**
+   * Another model, system prompt, tools or policy from the next step boundary on. What is not given stays; `policy` takes the place of the whole policy that
+   * was given before. Checked as a start is; a refused change leaves everything as it was.
+   *
+   * @throws SessionError `InvalidPolicy`, `InvalidInput`, `UnknownModel`, `UnknownTool`, `ModelFailed`, `SessionClosed`, `WorkerUnavailable`
+   */
+  configure(changes: ConfigureOptions, options: ControlOptions = {}): Promise<ConfigureResult> {
+    const { tools, policy, ...rest } = changes
+    return this.#control(
+      {
+        kind: 'configure',
+        ...rest,
+        ...(tools === undefined ? {} : { tools: [...tools] }),
+        ...(policy === undefined ? {} : { policy: { ...policy } }),
+      },
+      outcomeSchemas.configure,
+      options,
+    )
+  }
+
+  #control<T>(
+    request: ControlRequest,
+    outcome: z.ZodType<T>,
+    { requestId = randomUUID(), signal }: ControlOptions,
+  ): Promise<T> {
+    return control(
+      { ...this.#options, store: this.#store(request.kind) },
+      requestId,
+      request,
+      outcome,
+      signal,
+    )
   }
 
   /** Stops the running turn, or the named one; the log stays valid. @throws SessionError `InvalidInput`, `SessionNotFound` */

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import type { controlInputSchema, controlResultSchema } from './control-protocol.ts'
 import {
   type CompactionOutcome,
   compactionInputSchema,
@@ -29,6 +30,8 @@ export const openResultSchema = z.strictObject({
   openTurn: z.strictObject({ turn: z.int().positive(), requestId: z.string() }).nullable(),
   /** Prompts that wait in the store's inbox, which no signal of this life may have named. `no-wake` ones are left out. */
   waiting: z.array(z.strictObject({ requestId: requestIdSchema, delivery: deliverySchema })),
+  /** Control requests wait in the inbox. */
+  controlsWait: z.boolean(),
 })
 
 export const startTurnInputSchema = z.strictObject({
@@ -147,6 +150,7 @@ export interface SessionActivities {
   sessionOpen(input: In<typeof openInputSchema>): Promise<In<typeof openResultSchema>>
   sessionAccept(input: In<typeof acceptInputSchema>): Promise<In<typeof acceptResultSchema>>
   sessionSettle(input: In<typeof settleInputSchema>): Promise<void>
+  sessionControl(input: In<typeof controlInputSchema>): Promise<In<typeof controlResultSchema>>
   sessionStartTurn(input: In<typeof startTurnInputSchema>): Promise<In<typeof startTurnResultSchema>>
   sessionCallModel(input: In<typeof callModelInputSchema>): Promise<In<typeof callModelResultSchema>>
   sessionRunTool(input: In<typeof runToolInputSchema>): Promise<In<typeof runToolResultSchema>>

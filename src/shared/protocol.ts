@@ -17,9 +17,16 @@ export const SIGNALS = {
   requestCompaction: 'requestCompaction',
   cancelTurn: 'cancelTurn',
   cancelCompaction: 'cancelCompaction',
+  pin: 'pin',
+  unpin: 'unpin',
   close: 'close',
 } as const
-export const UPDATES = { submitPrompt: 'submitPrompt', submitCompaction: 'submitCompaction' } as const
+export const UPDATES = {
+  submitPrompt: 'submitPrompt',
+  submitCompaction: 'submitCompaction',
+  configure: 'configure',
+  undoCompaction: 'undoCompaction',
+} as const
 export const QUERIES = {
   sessionState: 'sessionState',
   compactionHistory: 'compactionHistory',

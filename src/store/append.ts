@@ -5,7 +5,7 @@ import { refuse } from '../shared/session/log-refusal.ts'
 import { checkBatchTurn } from '../shared/session/log-rules.ts'
 import { checkedEvents } from './checked-event.ts'
 import { eventRowsOfKeys } from './event-rows.ts'
-import { markRunning } from './inbox.ts'
+import { markRunning, settleDone } from './inbox.ts'
 import { LogWriter } from './log-writer.ts'
 import { saveMeter } from './meter.ts'
 import { recordedOr } from './recorded.ts'
@@ -31,6 +31,7 @@ export async function append(context: StoreContext, input: Append): Promise<Writ
   return recordedOr(context, events, (tx) => {
     const session = ownedSession(tx, input)
     const recorded = eventRowsOfKeys(tx.sql, session.id, keys)
+    settleDone(tx.sql, session.id, input.settles)
     if (recorded.length > 0) return { session, recorded }
     checkBatchTurn(session.control, input.turn, input.events)
     checkHead(session, input.expectedHead)

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import { SessionError } from '../shared/errors.ts'
 import type {
   ActorInput,
+  Append,
   AttemptInput,
   Delivery,
   InboxKind,
@@ -119,6 +120,22 @@ export function finishRequests(
     settleRow(sql, session, { requestId, state: 'done', outcome: { compactionId } })
 }
 
+/** Rows whose outcome is this write. */
+export function settleDone(sql: Sql, session: number, rows: Append['settles'] = []): void {
+  for (const row of rows) settleRow(sql, session, { ...row, state: 'done' })
+}
+
+/** A closed session serves no control request any more. */
+export function refuseControls(sql: Sql, { id, sessionId }: StoredSession): void {
+  sql.run(
+    `UPDATE inbox SET state = 'refused', outcome = ? WHERE session = ? AND kind = 'control' AND state = 'waiting'`,
+    JSON.stringify({
+      error: `SessionClosed: Session ${sessionId} was closed before the request was served.`,
+    }),
+    id,
+  )
+}
+
 /** A row that is settled stays as it is. */
 function settleRow(sql: Sql, session: number, { requestId, state, outcome }: Settlement): void {
   sql.run(
@@ -134,7 +151,7 @@ function bodyJson({ requestId, body }: PutInbox): string {
   const refused = (why: string) =>
     new SessionError(
       'InvalidInput',
-      `The request ${JSON.stringify(requestId)} ${why}: pass content blocks or a compaction request.`,
+      `The request ${JSON.stringify(requestId)} ${why}: pass content blocks or a request.`,
     )
   if (body === undefined) throw refused('has no body')
   try {

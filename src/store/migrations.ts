@@ -1,9 +1,9 @@
 import type Database from 'libsql'
 import { SessionError } from '../shared/errors.ts'
-import { SCHEMA } from './schema.ts'
+import { CONTROL_REQUESTS, SCHEMA } from './schema.ts'
 
 /** One entry per version of the file, in order; an entry that was released never changes. */
-const MIGRATIONS: readonly string[] = [SCHEMA]
+const MIGRATIONS: readonly string[] = [SCHEMA, CONTROL_REQUESTS]
 
 /**
  * Brings the file to this version, in one transaction.

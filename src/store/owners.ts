@@ -9,6 +9,7 @@ import { endOpenAttempt } from './attempts.ts'
 import { checkedEvent, checkedEvents } from './checked-event.ts'
 import type { Sql } from './connection.ts'
 import { type EventRow, eventRowsOfKeys, selectEvents } from './event-rows.ts'
+import { refuseControls } from './inbox.ts'
 import { LogWriter } from './log-writer.ts'
 import { recordedOr } from './recorded.ts'
 import {
@@ -173,6 +174,7 @@ export async function closeSession(
     if (session.control.closed) return { session, recorded: newestClose(tx.sql, session.id) }
     const writer = new LogWriter(tx, session)
     writer.add(checked)
+    refuseControls(tx.sql, session)
     return writer.save()
   })
 }

@@ -109,3 +109,25 @@ CREATE TABLE reading (
   meter TEXT NOT NULL
 ) STRICT;
 `
+
+/** Version 2: requests of kind `control` in the inbox. A CHECK can only be changed by a copy of its table. */
+export const CONTROL_REQUESTS = `
+CREATE TABLE inbox_2 (
+  position INTEGER PRIMARY KEY AUTOINCREMENT,
+  session INTEGER NOT NULL,
+  request_id TEXT NOT NULL,
+  kind TEXT NOT NULL CHECK (kind IN ('prompt', 'compaction', 'control')),
+  delivery TEXT,
+  fingerprint TEXT NOT NULL,
+  body ANY NOT NULL,
+  state TEXT NOT NULL CHECK (state IN ('waiting', 'running', 'done', 'refused')),
+  turn INTEGER,
+  accepted_at INTEGER NOT NULL,
+  outcome TEXT,
+  UNIQUE (session, request_id)
+) STRICT;
+INSERT INTO inbox_2 SELECT * FROM inbox;
+DROP TABLE inbox;
+ALTER TABLE inbox_2 RENAME TO inbox;
+CREATE INDEX inbox_state ON inbox (session, state);
+`

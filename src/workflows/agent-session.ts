@@ -14,7 +14,9 @@ import {
   sessionWorkflowInputSchema,
 } from '../shared/protocol.ts'
 import { serveAskedCompaction } from './attempt-run.ts'
+import { registerControlHandlers } from './control-handlers.ts'
 import { failureMessage, failureType, sessionFailure } from './failures.ts'
+import { serveControls } from './serve-controls.ts'
 import { showMemo } from './session-display.ts'
 import { isRollOverDue, type SessionEnv, sessionEnv, throwIfCancelled } from './session-env.ts'
 import { registerHandlers } from './session-handlers.ts'
@@ -35,6 +37,7 @@ export async function agentSession(input: SessionWorkflowInput): Promise<void> {
     problem === undefined ? input.carried : undefined,
   )
   registerHandlers(session)
+  registerControlHandlers(session)
   try {
     if (problem !== undefined)
       throw ApplicationFailure.nonRetryable(`agentSession: ${problem}`, 'InvalidInput')
@@ -72,6 +75,7 @@ async function openSession({ input, session, activities }: SessionEnv) {
     session.idleTimeoutMs = opened.idleTimeoutMs
     session.observe(opened.reading)
     session.prompts.adopt(opened.waiting)
+    if (opened.controlsWait) session.controls.adopt()
     return opened
   } catch (failure) {
     const type = failureType(failure)
@@ -96,6 +100,7 @@ async function loop(env: SessionEnv): Promise<void> {
   for (;;) {
     throwIfCancelled(root)
     await storeInline(env)
+    await serveControls(env)
     if (isRollOverDue(env)) await rollOver(env)
     else if (session.closing !== null) return close(env, session.closing)
     else if (session.compactions.size > 0) await serveAskedCompaction(env, null)
@@ -145,6 +150,7 @@ async function close(
 async function leaveNothingOpen(env: SessionEnv): Promise<void> {
   refuseWaiting(env.session, 'Cancelled')
   await storeInline(env)
+  if (env.session.controls.hasInline) await serveControls(env)
   await endTurn(env, 'aborted', env.session.turn?.cancelReason)
 }
 
@@ -158,8 +164,9 @@ async function rollOver(env: SessionEnv): Promise<never> {
   const { input, session } = env
   do {
     await storeInline(env)
+    await serveControls(env)
     await condition(allHandlersFinished)
-  } while (session.prompts.hasInline)
+  } while (session.prompts.hasInline || session.controls.hasInline)
   const { v, taskQueues, heartbeatTimeoutMs, rollOver: limits } = input
   return continueAsNew<typeof agentSession>({
     v,

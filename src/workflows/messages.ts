@@ -1,4 +1,5 @@
 import { defineQuery, defineSignal, defineUpdate } from '@temporalio/workflow'
+import type { ConfigureMessage, PinMessage, UndoMessage, UnpinMessage } from '../shared/control-protocol.ts'
 import {
   type CancelCompaction,
   type CancelTurn,
@@ -27,10 +28,22 @@ export const cancelCompactionSignal = defineSignal<[CancelCompaction]>(SIGNALS.c
 /** Closes the session after the running turn. Waiting prompts stay in the inbox. */
 export const closeSignal = defineSignal<[CloseRequest]>(SIGNALS.close)
 
+/**
+ * Pins a text, or the text of a message by its seq, from the next checkpoint on, all together at most 2,000 tokens. A request that is refused later leaves its reason in
+ * the store's inbox.
+ */
+export const pinSignal = defineSignal<[PinMessage]>(SIGNALS.pin)
+/** Takes a pin back by its id: the `requestId` that pinned it, or `keep.<seq>.<n>`. */
+export const unpinSignal = defineSignal<[UnpinMessage]>(SIGNALS.unpin)
+
 /** As {@link promptSignal}, with a receipt. Needs a `requestId`. */
 export const submitPromptUpdate = defineUpdate<Receipt, [PromptMessage]>(UPDATES.submitPrompt)
 /** As {@link requestCompactionSignal}, with a receipt; refuses when busy unless `whenBusy` is `wait`. Needs a `requestId`. */
 export const submitCompactionUpdate = defineUpdate<Receipt, [CompactionRequest]>(UPDATES.submitCompaction)
+/** Puts the messages that a compaction replaced back to their place, at the next step boundary. Needs a `requestId`; the receipt says that it was taken, not that it is done. */
+export const undoCompactionUpdate = defineUpdate<Receipt, [UndoMessage]>(UPDATES.undoCompaction)
+/** Another model, system prompt, tools or policy, from the next step boundary on. Needs a `requestId`; a receipt as for {@link undoCompactionUpdate}. */
+export const configureUpdate = defineUpdate<Receipt, [ConfigureMessage]>(UPDATES.configure)
 
 export const sessionStateQuery = defineQuery<SessionState>(QUERIES.sessionState)
 /** The newest compactions of the session, newest first, a running one included. All of them are in the store. */

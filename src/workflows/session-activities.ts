@@ -54,6 +54,7 @@ export function sessionActivities(tuning: Tuning) {
     open: spine.sessionOpen,
     accept: spine.sessionAccept,
     settle: spine.sessionSettle,
+    control: spine.sessionControl,
     startTurn: spine.sessionStartTurn,
     endTurn: spine.sessionEndTurn,
     close: spine.sessionClose,

@@ -57,7 +57,7 @@ export function registerHandlers(session: SessionState): void {
   })
 }
 
-function onSignal<T>(
+export function onSignal<T>(
   session: SessionState,
   name: string,
   schema: z.ZodType<T>,
@@ -74,7 +74,7 @@ function onSignal<T>(
 }
 
 /** A validator: throws one sentence, changes nothing. The sender of an update must name it, to find its result. */
-function assertAccepted<T extends { readonly requestId?: string | undefined }>(
+export function assertAccepted<T extends { readonly requestId?: string | undefined }>(
   schema: z.ZodType<T>,
   message: T,
   what: string,
@@ -177,7 +177,7 @@ function close(session: SessionState, message: CloseRequest): undefined {
   session.closing ??= { ...message, requestId: message.requestId ?? nextAutoId(session, message) }
 }
 
-const closingRefusal = (what: string): Refusal => ({
+export const closingRefusal = (what: string): Refusal => ({
   error: 'SessionClosed',
   why: `${what}: the session is closing; start it again to reopen it`,
 })
@@ -185,7 +185,7 @@ const closingRefusal = (what: string): Refusal => ({
 const cancelledNote = (reason: string | undefined): string =>
   reason === undefined ? 'Cancelled' : `Cancelled: ${reason}`
 
-function nextAutoId(session: SessionState, message: unknown): string {
+export function nextAutoId(session: SessionState, message: unknown): string {
   session.autoIds++
   return autoId(workflowInfo().firstExecutionRunId, session.autoIds, message)
 }

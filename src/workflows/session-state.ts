@@ -11,6 +11,7 @@ import type { CompactionCause } from '../shared/session/events.ts'
 import { fitCarried } from './carried-state.ts'
 import { CompactionHistory } from './compaction-history.ts'
 import { CompactionQueue } from './compaction-queue.ts'
+import { ControlQueue } from './control-queue.ts'
 import { newestReading } from './decisions.ts'
 import { PromptQueue } from './prompt-queue.ts'
 
@@ -40,6 +41,7 @@ export class SessionState {
   readonly sessionId: string
   readonly prompts: PromptQueue
   readonly compactions: CompactionQueue
+  readonly controls = new ControlQueue()
   readonly history: CompactionHistory
   /** Inbox rows to be written. */
   readonly settlements: Settlement[] = []
@@ -93,6 +95,7 @@ export class SessionState {
     return (
       !this.prompts.isEmpty ||
       this.compactions.size > 0 ||
+      this.controls.isDue ||
       this.settlements.length > 0 ||
       this.closing !== null
     )

@@ -2,6 +2,7 @@ import { CancellationScope, isCancellation, TemporalFailure } from '@temporalio/
 import type { TurnEndReason } from '../shared/session/events.ts'
 import { runAttempt, serveAskedCompaction } from './attempt-run.ts'
 import { failureMessage, failureType } from './failures.ts'
+import { serveControls } from './serve-controls.ts'
 import { showDetails, showMemo } from './session-display.ts'
 import { isRollOverDue, type SessionEnv, throwIfCancelled } from './session-env.ts'
 import type { RunningTurn } from './session-state.ts'
@@ -94,12 +95,9 @@ async function startTurn(
   }
 }
 
-function turnPorts(
-  env: SessionEnv,
-  scope: CancellationScope,
-  { turn, step: first, status }: Started,
-): TurnPorts {
+function turnPorts(env: SessionEnv, scope: CancellationScope, started: Started): TurnPorts {
   const { session, activities } = env
+  const { turn, step: first, status } = started
   // The first step of a resumed turn may be one that an earlier run has done: going through it again is no progress.
   const freshStep = status === 'resumed' ? first + 1 : first
   const at = (step: number) => ({ v: 1, sessionId: session.sessionId, turn, step }) as const
@@ -109,6 +107,11 @@ function turnPorts(
       throwIfCancelled(scope)
       if (step > freshStep) env.hasWorked = true
       await storeInline(env)
+      const served = await serveControls(env)
+      if (served !== null) {
+        started.compactionRetries = served.compactionRetries
+        started.maxOverflowRetries = served.maxOverflowRetries
+      }
       for (let asked = session.compactions.size; asked > 0; asked--) {
         await serveAskedCompaction(env, turn)
         throwIfCancelled(scope)

@@ -29,12 +29,13 @@ export interface TurnPorts {
   newestReading(): Reading | null
 }
 
+/** The counts are the policy's, which may change at a boundary. */
 export interface StartedTurn {
   readonly turn: number
   /** The step to run first. */
   readonly step: number
-  readonly compactionRetries: number
-  readonly maxOverflowRetries: number
+  compactionRetries: number
+  maxOverflowRetries: number
 }
 
 /** Runs the turn's steps until a reply ends it, or until a boundary asks to roll over. */

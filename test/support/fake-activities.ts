@@ -87,6 +87,7 @@ function sessionPart(client: Client, scriptOf: ScriptOf, sessions: Map<string, F
         waiting: [...session.rows.values()]
           .filter((row) => row.kind === 'prompt' && row.state === 'waiting' && row.delivery !== 'no-wake')
           .map(({ requestId, delivery }) => ({ requestId, delivery })),
+        controlsWait: false,
       }
     },
     async sessionAccept({ sessionId, prompts }: Input<'sessionAccept'>): Promise<Result<'sessionAccept'>> {
@@ -109,6 +110,16 @@ function sessionPart(client: Client, scriptOf: ScriptOf, sessions: Map<string, F
         const row = session.rows.get(requestId)
         if (row?.state === 'waiting') Object.assign(row, { state, note: compactionId ?? error })
       }
+    },
+    async sessionControl({
+      sessionId,
+      requests,
+    }: Input<'sessionControl'>): Promise<Result<'sessionControl'>> {
+      const session = known(sessionId)
+      const { compactionRetries = 1, maxOverflowRetries = 1 } = scriptOf(sessionId)
+      session.log.push(...requests.map(({ requestId, body }) => `control ${requestId} ${body?.kind}`))
+      const idleTimeoutMs = idleTimeoutOf(scriptOf(sessionId))
+      return { reading: session.reading(), idleTimeoutMs, compactionRetries, maxOverflowRetries, refused: 0 }
     },
     async sessionClose({ sessionId, reason }: Input<'sessionClose'>): Promise<void> {
       const session = known(sessionId)

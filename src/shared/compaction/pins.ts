@@ -1,5 +1,5 @@
 import { isText } from '../session/content.ts'
-import type { SessionEvent, SurfaceNode } from '../session/events.ts'
+import type { EventData, SessionEvent, SurfaceNode } from '../session/events.ts'
 import { wellFormed } from '../session/well-formed.ts'
 import { PIN_LIMIT_TOKENS } from './checkpoint-budget.ts'
 import type { Pin } from './checkpoint-state.ts'
@@ -30,12 +30,12 @@ export interface Pins {
  * person pinned, then `<keep>` texts, earlier ones first so that a pin stays pinned, then tool results, newest first. A text stands once.
  */
 export function collectPins({ policy, events, nodes, carried, countTokens }: PinInput): Pins {
-  const unpinned = new Set(events.flatMap((event) => (event.type === 'session/unpin' ? [event.data.id] : [])))
+  const unpinned = unpinnedIds(events)
   const kept = carried.filter((pin) => !unpinned.has(pin.id))
   const of = (source: Pin['source']) => kept.filter((pin) => pin.source === source)
   const optional = [
     ...of('session'),
-    ...sessionPins(events, nodes).filter((pin) => !unpinned.has(pin.id)),
+    ...sessionPins(activePins(events), nodes),
     ...of('keep'),
     ...keepPins(nodes).filter((pin) => !unpinned.has(pin.id)),
     ...toolPins(nodes, policy.pins.tools).reverse(),
@@ -70,17 +70,24 @@ function unique(pins: readonly Pin[], taken: readonly Pin[]): Pin[] {
   })
 }
 
-/** Pins by event; one that names an event pins that node's text. */
-function sessionPins(events: readonly SessionEvent[], nodes: readonly SurfaceNode[]): Pin[] {
+/** What people pinned and did not take back, in order. */
+export function activePins(events: readonly SessionEvent[]): EventData<'session/pin'>[] {
+  const unpinned = unpinnedIds(events)
+  return events.flatMap((event) =>
+    event.type === 'session/pin' && !unpinned.has(event.data.id) ? [event.data] : [],
+  )
+}
+
+const unpinnedIds = (events: readonly SessionEvent[]): ReadonlySet<string> =>
+  new Set(events.flatMap((event) => (event.type === 'session/unpin' ? [event.data.id] : [])))
+
+/** Pins by event; one that names an event and has no text of its own pins that node's text. */
+function sessionPins(pinned: readonly EventData<'session/pin'>[], nodes: readonly SurfaceNode[]): Pin[] {
   const bySeq = new Map(nodes.map((node) => [node.seq, node]))
-  return events.flatMap((event) => {
-    if (event.type !== 'session/pin') return []
-    const { id, text, seq } = event.data
+  return pinned.map(({ id, text, seq }) => {
     const node = seq === undefined ? undefined : bySeq.get(seq)
-    const pinned = text ?? (node === undefined ? '' : textOf(node))
-    return [
-      { id, source: 'session' as const, text: wellFormed(pinned), ...(seq === undefined ? {} : { seq }) },
-    ]
+    const words = text ?? (node === undefined ? '' : textOf(node))
+    return { id, source: 'session', text: wellFormed(words), ...(seq === undefined ? {} : { seq }) }
   })
 }
 

@@ -41,8 +41,8 @@ export interface SessionStore {
    */
   takeOver(input: TakeOver): Promise<SessionRow>
   /**
-   * Writes `session/close`: prompts are refused from then on (`SessionClosed`), waiting ones stay in the inbox, an open turn may end. Once a
-   * life: a later call returns the recorded event.
+   * Writes `session/close`: prompts are refused from then on (`SessionClosed`), waiting ones stay in the inbox, waiting control requests become
+   * `refused`, an open turn may end. Once a life: a later call returns the recorded event.
    */
   closeSession(input: ActorInput & { requestId: string; reason?: string }): Promise<Written>
 
@@ -125,7 +125,7 @@ export interface SessionStore {
   // Inbox
 
   /**
-   * Stores a prompt or a compaction request before it is acknowledged. Same id, same content: `known`. Same id, other content: `KeyConflict`. `QueueFull`,
+   * Stores a prompt, a compaction or a control request before it is acknowledged. Same id, same content: `known`. Same id, other content: `KeyConflict`. `QueueFull`,
    * `SessionClosed`. Needs no owner. `known` also says what became of it, closed or full. The queue is full per kind.
    */
   putInbox(input: PutInbox): Promise<InboxRow>
@@ -204,6 +204,8 @@ export interface Append extends ActorInput {
   readonly meter?: unknown
   /** Inbox rows that this batch consumes (a `next-step` prompt that joined). */
   readonly consumes?: readonly string[]
+  /** Inbox rows that become `done` with their outcome in this transaction, also when the events were there before. */
+  readonly settles?: readonly { readonly requestId: string; readonly outcome: unknown }[]
 }
 
 export interface Written {
@@ -357,7 +359,7 @@ export interface CloseAttempt extends Pick<AttemptInput, 'requestIds'> {
   readonly outcome?: CompactionOutcome
 }
 
-export type InboxKind = 'prompt' | 'compaction'
+export type InboxKind = 'prompt' | 'compaction' | 'control'
 export type InboxState = 'waiting' | 'running' | 'done' | 'refused'
 export type Delivery = 'next-turn' | 'next-step' | 'no-wake'
 
@@ -365,7 +367,7 @@ export interface PutInbox {
   readonly sessionId: string
   readonly requestId: string
   readonly kind: InboxKind
-  /** Prompt: content blocks. Compaction: the request. Its canonical JSON is the fingerprint. */
+  /** Prompt: content blocks. Compaction, control: the request. Its canonical JSON is the fingerprint. */
   readonly body: unknown
   readonly delivery?: Delivery
 }

@@ -44,6 +44,14 @@ export const headerSchema = z.strictObject({
   /** Provider settings such as `temperature` or `thinking`, passed on as they are. */
   sampling: z.record(z.string(), z.unknown()),
   policy: resolvedPolicySchema,
+  /** What was asked for, from which a change of one setting decides all others anew. */
+  asked: z
+    .strictObject({
+      tools: z.array(z.string()),
+      policy: z.record(z.string(), z.unknown()).optional(),
+      preset: z.string().optional(),
+    })
+    .optional(),
 })
 export type Header = z.infer<typeof headerSchema>
 

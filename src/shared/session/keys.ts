@@ -30,6 +30,8 @@ export const keys = {
   session: () => 'session',
   life: (life: number) => `life.${life}`,
   header: (digest: string, turn: number, step: number) => `header.${digest}.${at(turn, step)}`,
+  /** A header that a request asked for; the other headers' keys have dots behind `header.` and a digest. */
+  configured: (requestId: string) => `header.${keyPart(requestId)}`,
   pin: (requestId: string) => `pin.${keyPart(requestId)}`,
   unpin: (requestId: string) => `unpin.${keyPart(requestId)}`,
   close: (requestId: string) => `close.${keyPart(requestId)}`,

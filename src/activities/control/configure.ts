@@ -1,0 +1,71 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { ConfigureRequest } from '../../shared/control-protocol.ts'
+import { isSessionError, SessionError } from '../../shared/errors.ts'
+import type { SessionRow } from '../../shared/ports/store.ts'
+import type { SessionStart } from '../../shared/protocol.ts'
+import { canonicalJson } from '../../shared/session/canonical-json.ts'
+import type { Header } from '../../shared/session/events.ts'
+import { keys } from '../../shared/session/keys.ts'
+import type { ActivityDeps } from '../deps.ts'
+import { resolveHeader } from '../resolve-header.ts'
+import type { Decided } from './serve-controls.ts'
+
+/** A new header, from what was asked for at the start and what this request changes of it: checked as a start is, since a new window moves every limit. */
+export async function configured(
+  deps: ActivityDeps,
+  { head, header: current, headerSeq }: SessionRow,
+  requestId: string,
+  request: ConfigureRequest,
+): Promise<Decided> {
+  const header = await resolved(deps, changedStart(current, request))
+  if (canonicalJson(header) === canonicalJson(current))
+    return { event: null, head, outcome: { seq: headerSeq, changed: false } }
+  return {
+    event: {
+      key: keys.configured(requestId),
+      type: 'request/header',
+      turn: null,
+      step: null,
+      data: header,
+      tokens: 0,
+    },
+    head,
+    outcome: { changed: true },
+  }
+}
+
+function changedStart(header: Header, { model, system, tools, policy }: ConfigureRequest): SessionStart {
+  const asked = header.asked ?? { tools: header.tools.map(({ name }) => name) }
+  const named = header.model === null ? null : `${header.provider}/${header.model}`
+  return {
+    ...asked,
+    model: model === undefined ? named : model,
+    system: system ?? header.system,
+    tools: tools ?? asked.tools,
+    sampling: header.sampling,
+    ...(policy === undefined ? {} : { policy }),
+  }
+}
+
+/** A model's client may ask its provider for the window; the session does not wait longer for it. */
+const ASK_MS = 10_000
+
+async function resolved(deps: ActivityDeps, start: SessionStart): Promise<Header> {
+  const late = new AbortController()
+  const tooLate = async (): Promise<never> => {
+    await sleep(ASK_MS, undefined, { signal: late.signal })
+    throw new Error(`no answer within ${ASK_MS / 1000} s`)
+  }
+  try {
+    return await Promise.race([resolveHeader(deps, start), tooLate()])
+  } catch (error) {
+    if (isSessionError(error)) throw error
+    const why = error instanceof Error ? error.message : String(error)
+    throw new SessionError(
+      'ModelFailed',
+      `configure: the window of ${start.model} could not be asked for (${why}): ask again with a new request.`,
+    )
+  } finally {
+    late.abort()
+  }
+}

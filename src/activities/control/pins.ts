@@ -1,0 +1,103 @@
+import { isCompactCheckpointSource } from '../../shared/checkpoint-source.ts'
+import { planCheckpoint } from '../../shared/compaction/checkpoint.ts'
+import { PIN_LIMIT_TOKENS } from '../../shared/compaction/checkpoint-budget.ts'
+import { activePins } from '../../shared/compaction/pins.ts'
+import type { ControlRequest } from '../../shared/control-protocol.ts'
+import { SessionError } from '../../shared/errors.ts'
+import type { SessionRow } from '../../shared/ports/store.ts'
+import { isText } from '../../shared/session/content.ts'
+import { keys } from '../../shared/session/keys.ts'
+import { countTokens } from '../../shared/tokens/counter.ts'
+import { checkpointSource } from '../checkpoint-source.ts'
+import type { ActivityDeps } from '../deps.ts'
+import type { Decided } from './serve-controls.ts'
+
+type Pin = Extract<ControlRequest, { kind: 'pin' }>
+type Unpin = Extract<ControlRequest, { kind: 'unpin' }>
+
+/**
+ * A pin stands with its text in the log, also one by seq: the message may be shortened or leave the surface before the next checkpoint. Refused when the
+ * texts of the policy and of people would no longer fit together, since a checkpoint would have to leave one out.
+ */
+export async function pinned(
+  deps: ActivityDeps,
+  { sessionId, head, header }: SessionRow,
+  requestId: string,
+  { text, seq }: Pin,
+): Promise<Decided> {
+  const pin =
+    seq === undefined ? { text: text ?? '' } : { text: await messageText(deps, sessionId, seq), seq }
+  if (pin.text.trim() === '') throw invalid('pin: a blank text pins nothing')
+  const events = await deps.store.events(sessionId, {
+    types: ['session/pin', 'session/unpin'],
+    limit: 10_000,
+  })
+  const standing = [...header.policy.pins.texts, ...activePins(events).map((each) => each.text ?? '')]
+  const others = new Set(standing.filter((each) => each !== pin.text))
+  const taken = [...others].reduce((sum, each) => sum + countTokens(each), 0)
+  const tokens = countTokens(pin.text)
+  if (taken + tokens > PIN_LIMIT_TOKENS) {
+    const rest = taken === 0 ? '' : ` and the other pins have ${taken}`
+    throw invalid(
+      `pin: the text has ${tokens} tokens${rest}, allowed are ${PIN_LIMIT_TOKENS} together: shorten it, or unpin another`,
+    )
+  }
+  return {
+    event: {
+      key: keys.pin(requestId),
+      type: 'session/pin',
+      turn: null,
+      step: null,
+      data: { id: requestId, ...pin },
+      tokens: 0,
+    },
+    head,
+    outcome: { id: requestId, tokens },
+  }
+}
+
+async function messageText({ store }: ActivityDeps, sessionId: string, seq: number): Promise<string> {
+  const [event] = await store.events(sessionId, { after: seq - 1, limit: 1 })
+  if (event?.seq !== seq) throw invalid(`pin: event #${seq} is not in the log`)
+  const isMessage =
+    event.type === 'user/message' || event.type === 'assistant/message' || event.type === 'tool/result'
+  if (!isMessage) throw invalid(`pin: event #${seq} is ${event.type}, only messages can be pinned`)
+  if (event.type === 'user/message' && isCompactCheckpointSource(event.data.source))
+    throw invalid(`pin: event #${seq} is a checkpoint: pin the part of it that must stay as a text`)
+  const texts = event.data.content.filter(isText).map((block) => block.text)
+  if (texts.length === 0) throw invalid(`pin: event #${seq} has no text`)
+  return texts.join('\n')
+}
+
+/** Takes back what a person pinned, by signal or by `<keep>` in a prompt. */
+export async function unpinned(
+  deps: ActivityDeps,
+  session: SessionRow,
+  requestId: string,
+  { id }: Unpin,
+): Promise<Decided> {
+  const surface = await deps.store.surface(session.sessionId)
+  const source = await checkpointSource(deps, session, surface.nodes)
+  const { pins, left } = planCheckpoint(source).pins
+  const known = [...pins, ...left].filter(({ source: by }) => by === 'session' || by === 'keep')
+  if (known.every((pin) => pin.id !== id)) {
+    const ids = known.map((pin) => pin.id).join(', ') || 'none'
+    throw invalid(
+      `unpin: no pin has the id ${JSON.stringify(id)}, the ids are ${ids}; pins of the policy are changed by configure`,
+    )
+  }
+  return {
+    event: {
+      key: keys.unpin(requestId),
+      type: 'session/unpin',
+      turn: null,
+      step: null,
+      data: { id },
+      tokens: 0,
+    },
+    head: session.head,
+    outcome: { id },
+  }
+}
+
+const invalid = (problem: string) => new SessionError('InvalidInput', `${problem}.`)

@@ -1,0 +1,142 @@
+import type { z } from 'zod'
+import {
+  type ControlRequest,
+  type controlInputSchema,
+  controlRequestSchema,
+  type controlResultSchema,
+} from '../../shared/control-protocol.ts'
+import { type ErrorName, isSessionError, SessionError } from '../../shared/errors.ts'
+import type { Actor, InboxRow, SessionRow } from '../../shared/ports/store.ts'
+import type { NewEvent } from '../../shared/session/events.ts'
+import type { ActivityDeps } from '../deps.ts'
+import { asOwner, callingRun } from '../owner.ts'
+import { currentReading, loadSession } from '../session-view.ts'
+import { configured } from './configure.ts'
+import { pinned, unpinned } from './pins.ts'
+import { undone } from './undo.ts'
+
+/** What a request comes to: at most one event, judged on the log as it was at `head`, and what its inbox row says of it. */
+export interface Decided {
+  /** Null: it is so already. */
+  readonly event: NewEvent | null
+  readonly head: number
+  readonly outcome: Readonly<Record<string, unknown>>
+}
+
+/** Requests are decided on a log that others append to. */
+const MAX_PLANS = 8
+
+/** Errors that are no answer to a request: another attempt may heal them, or this run may not write at all. */
+const NO_ANSWER: ReadonlySet<ErrorName> = new Set([
+  'StoreUnavailable',
+  'NotOwner',
+  'Fenced',
+  'SessionOwned',
+  'SessionNotFound',
+  'HeadMoved',
+])
+
+/**
+ * Serves all control requests of the inbox in order: each in one transaction that writes its event and settles its row. One that is refused leaves everything as
+ * it was, and its row says why. Bodies that came inline are stored first; a request that was served before is not served again.
+ *
+ * @throws SessionError `Fenced`
+ */
+export async function serveControls(
+  deps: ActivityDeps,
+  input: z.infer<typeof controlInputSchema>,
+): Promise<z.infer<typeof controlResultSchema>> {
+  const { sessionId } = input
+  const actor = callingRun()
+  const refused = await storeBodies(deps, input)
+  for (const row of await deps.store.inbox(sessionId, { kind: 'control', state: 'waiting' }))
+    await serve(deps, actor, row)
+  const { policy } = (await loadSession(deps, sessionId)).header
+  return {
+    reading: await currentReading(deps, sessionId),
+    idleTimeoutMs: policy.idleTimeoutMs,
+    compactionRetries: policy.compactionRetries,
+    maxOverflowRetries: policy.maxOverflowRetries,
+    refused,
+  }
+}
+
+/** @returns how many could not be taken */
+async function storeBodies(
+  { store }: ActivityDeps,
+  { sessionId, requests }: z.infer<typeof controlInputSchema>,
+): Promise<number> {
+  let refused = 0
+  for (const { requestId, body } of requests) {
+    if (body === undefined) {
+      const [row] = await store.inbox(sessionId, { kind: 'control', requestIds: [requestId] })
+      if (row === undefined) refused++
+      continue
+    }
+    try {
+      await store.putInbox({ sessionId, requestId, kind: 'control', body })
+    } catch (error) {
+      if (!isAnswer(error)) throw error
+      refused++
+    }
+  }
+  return refused
+}
+
+async function serve(deps: ActivityDeps, actor: Actor, row: InboxRow): Promise<void> {
+  const { sessionId, requestId } = row
+  for (let plans = 1; ; plans++) {
+    try {
+      const session = await loadSession(deps, sessionId)
+      return await write(deps, actor, row, await decide(deps, session, row))
+    } catch (error) {
+      if (isSessionError(error, 'HeadMoved') && plans < MAX_PLANS) continue
+      if (!isAnswer(error)) throw error
+      const outcome = { error: `${error.name}: ${error.message}` }
+      return await asOwner(deps, sessionId, actor, (owner) =>
+        deps.store.settleInbox({
+          sessionId,
+          actor: owner,
+          rows: [{ requestId, state: 'refused', outcome }],
+        }),
+      )
+    }
+  }
+}
+
+const isAnswer = (error: unknown): error is SessionError =>
+  isSessionError(error) && !NO_ANSWER.has(error.name)
+
+function decide(deps: ActivityDeps, session: SessionRow, { requestId, body }: InboxRow): Promise<Decided> {
+  const parsed = controlRequestSchema.safeParse(body)
+  if (!parsed.success) {
+    const [issue] = parsed.error.issues
+    throw new SessionError('InvalidInput', `${requestId} is no request of this release: ${issue?.message}.`)
+  }
+  const request: ControlRequest = parsed.data
+  switch (request.kind) {
+    case 'pin':
+      return pinned(deps, session, requestId, request)
+    case 'unpin':
+      return unpinned(deps, session, requestId, request)
+    case 'undo':
+      return undone(deps, session, request)
+    case 'configure':
+      return configured(deps, session, requestId, request)
+  }
+}
+
+async function write(
+  deps: ActivityDeps,
+  actor: Actor,
+  { sessionId, requestId }: InboxRow,
+  { event, head, outcome }: Decided,
+): Promise<void> {
+  const { store } = deps
+  await asOwner(deps, sessionId, actor, async (owner) => {
+    const by = { sessionId, actor: owner }
+    if (event === null) return store.settleInbox({ ...by, rows: [{ requestId, state: 'done', outcome }] })
+    const settles = [{ requestId, outcome: { seq: head, ...outcome } }]
+    await store.append({ ...by, turn: null, events: [event], expectedHead: head, settles })
+  })
+}

@@ -1,0 +1,58 @@
+import {
+  ApplicationFailure,
+  WithStartWorkflowOperation,
+  WorkflowNotFoundError,
+  WorkflowUpdateFailedError,
+} from '@temporalio/client'
+import type { Workflow } from '@temporalio/common'
+import { ERROR_NAMES, SessionError } from '../shared/errors.ts'
+import { type Receipt, WORKFLOWS } from '../shared/protocol.ts'
+import type { SessionOptions } from './session.ts'
+import { wakeOptions } from './wake.ts'
+
+type Identified = { readonly requestId: string }
+
+/**
+ * Sends an update to the running session, or to a new life of one that completed by idleness.
+ *
+ * @throws SessionError by its name when the session refuses it, `SessionNotFound`
+ */
+export async function submitUpdate(
+  options: SessionOptions,
+  update: { readonly name: string },
+  message: Identified,
+): Promise<Receipt> {
+  try {
+    return await send(options, update, message)
+  } catch (error) {
+    throw error instanceof WorkflowUpdateFailedError ? refusal(error) : error
+  }
+}
+
+async function send(
+  options: SessionOptions,
+  { name }: { readonly name: string },
+  message: Identified,
+): Promise<Receipt> {
+  const { workflow } = options.client
+  const call = { args: [message] as [Identified], updateId: message.requestId }
+  try {
+    return await workflow.getHandle(options.sessionId).executeUpdate<Receipt, [Identified]>(name, call)
+  } catch (error) {
+    if (!(error instanceof WorkflowNotFoundError)) throw error
+    const startWorkflowOperation = new WithStartWorkflowOperation(WORKFLOWS.session, {
+      ...(await wakeOptions(options)),
+      workflowIdConflictPolicy: 'USE_EXISTING',
+    })
+    return workflow.executeUpdateWithStart<Workflow, Receipt, [Identified]>(name, {
+      ...call,
+      startWorkflowOperation,
+    })
+  }
+}
+
+function refusal({ cause, message }: WorkflowUpdateFailedError): SessionError {
+  const type = cause instanceof ApplicationFailure ? cause.type : undefined
+  const name = ERROR_NAMES.find((known) => known === type) ?? 'InvalidInput'
+  return new SessionError(name, cause?.message ?? message)
+}
