@@ -18,7 +18,7 @@ export const WORDS: Tool = {
   run: async () => 'word '.repeat(RESULT_WORDS),
 }
 
-export const WINDOWS: Readonly<Record<string, number>> = { large: 100_000, small: 16_000 }
+const WINDOWS: Readonly<Record<string, number>> = { large: 100_000, small: 16_000 }
 
 export interface ReadingModel {
   readonly model: ModelClient
