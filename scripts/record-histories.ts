@@ -65,7 +65,7 @@ const model: ModelClient = scriptedModel(
 )
 
 const ask = async (session: Session, text: string) =>
-  (await session.prompt(`Prompt ${text}`, { requestId: text })).result({ timeoutMs: 60_000 })
+  (await session.prompt(`Prompt ${text}`, { requestId: text })).result({ timeoutMs: 120_000 })
 const whenCompacted = (session: Session, count = 1) =>
   eventually(
     () => session.workflow.query(compactionHistoryQuery),
@@ -115,7 +115,7 @@ const CASES: Readonly<Record<string, Case>> = {
     const turn = await session.prompt('A', { requestId: 'A' })
     await summaries.reached
     await session.cancelTurn({ reason: 'enough' })
-    await turn.result({ timeoutMs: 60_000 })
+    await turn.result({ timeoutMs: 120_000 })
     await finish(session)
   },
   'compaction-terminated': async (real, start) => {
@@ -148,7 +148,7 @@ const CASES: Readonly<Record<string, Case>> = {
     const turn = await session.prompt('A', { requestId: 'A' })
     await summaries.reached
     await resetBefore(real.client, session.id, 'START_CHILD_WORKFLOW_EXECUTION_INITIATED')
-    await turn.result({ timeoutMs: 60_000 })
+    await turn.result({ timeoutMs: 120_000 })
     summaries.open()
     await finish(session)
   },

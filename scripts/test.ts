@@ -11,7 +11,8 @@ import { idsOfTitle, type TitleId } from './title-ids.ts'
 // `npm test`: one dev server and one workflow bundle for all files, every file in a process of its own, two at a time.
 // The files find them in TEMPORAL_ADDRESS, TEMPORAL_NAMESPACE, TEMPORAL_CLI_PATH and DURABLE_COMPACTION_TEST_BUNDLE.
 
-const FILE_TIMEOUT_MS = 10 * 60_000
+/** A file of half a minute takes ten on a machine that does twenty things at once. */
+const FILE_TIMEOUT_MS = 15 * 60_000
 
 const interrupted = new AbortController()
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const)
@@ -72,6 +73,7 @@ async function runTests(plan: TestPlan): Promise<number> {
   const counts = new Map<string, TestCounts>()
   const skips: string[] = []
   const passedIds = new Set<TitleId>()
+  const failures: string[] = []
   const events = run({
     files: plan.files.map((file) => resolve(file)),
     concurrency: 2,
@@ -95,11 +97,15 @@ async function runTests(plan: TestPlan): Promise<number> {
       skips.push(`${name}${typeof skip === 'string' ? `: ${skip}` : ''}`)
     }
   })
-  events.on('test:fail', ({ file, details }) => {
-    if (details.type !== 'suite') count(file).failed++
+  events.on('test:fail', ({ name, file, details }) => {
+    if (details.type === 'suite') return
+    count(file).failed++
+    failures.push(file === undefined ? name : `${relative('.', file)}: ${name}`)
   })
   for await (const text of events.compose(new spec())) process.stdout.write(text)
   for (const skip of skips) console.log(`skipped: ${skip}`)
+  // Once more, where the end of a long log shows them.
+  for (const failure of failures) console.log(`failed: ${failure}`)
   const byKind = [...counts].map(
     ([kind, { passed, failed, skipped }]) => `${kind} ${passed + failed + skipped}`,
   )

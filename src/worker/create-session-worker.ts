@@ -68,7 +68,14 @@ export async function createSessionWorker(options: SessionWorkerOptions): Promis
     cluster: clusterId,
     clock: Date.now,
   })
-  const common = { ...WORKER_DEFAULTS, ...options.worker, connection, namespace, identity }
+  const common = {
+    ...WORKER_DEFAULTS,
+    ...STARVED_MACHINE,
+    ...options.worker,
+    connection,
+    namespace,
+    identity,
+  }
   const queues = splitQueues(taskQueue)
   const workers = await Promise.all([
     Worker.create({
@@ -119,6 +126,12 @@ export const WORKER_DEFAULTS = {
   stickyQueueScheduleToStartTimeout: '2s',
   shutdownGraceTime: '60s',
 } as const satisfies Partial<WorkerOptions>
+
+/**
+ * How long one activation of a workflow may take. The SDK's type does not name the option, and its default of 5 s goes by the clock: on a machine that gets no
+ * processor for that long it stops workflow code that does nothing wrong. Code that never ends is still stopped.
+ */
+const STARVED_MACHINE = { isolateExecutionTimeout: '30s' }
 
 /** The sources when run from the repository, the built files in the package. */
 function workflowsPath(): string {

@@ -151,7 +151,7 @@ describe('scripted model', () => {
     setTimeout(() => controller.abort(reason), 20)
     const startedAt = performance.now()
     await assert.rejects(answer, (error) => error === reason)
-    assert.ok(performance.now() - startedAt < 1_000)
+    assert.ok(performance.now() - startedAt < 30_000, 'it waited for its minute')
     await assert.rejects(
       list(['x']).generate(request(), { signal: AbortSignal.abort(reason) }),
       (error) => error === reason,

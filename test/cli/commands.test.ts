@@ -101,7 +101,7 @@ describe('a first conversation', () => {
 
   test('what the session was and is', LIMIT, async () => {
     const [state, transcript, context, history] = [
-      await ok('state', 'hello'),
+      await stateOf('hello', /^status +idle$/m),
       await okAsProcess('transcript', 'hello'),
       await ok('context', 'hello'),
       await ok('history', 'hello'),
@@ -240,6 +240,13 @@ describe('compactions', () => {
   })
 })
 
+/** The workflow comes to a state a moment after its store. */
+const stateOf = (session: string, pattern: RegExp) =>
+  eventually(
+    () => ok('state', session),
+    (state) => pattern.test(state),
+  )
+
 const opened = (session: string) =>
   eventually(
     () => json('state', session),
@@ -265,7 +272,7 @@ describe('a turn that takes long', () => {
       const watching = start('watch', 'slow', '--after', '-1')
       await watching.says(/user hello/)
       await fails(1, /busy: Session slow is busy: add --wait/, 'compact slow --detach')
-      assert.match(await ok('state', 'slow'), /^status +running turn 1, step 1$/m)
+      await stateOf('slow', /^status +running turn 1, step 1$/m)
       await ok('cancel', 'slow', '--prompt', 'p1', '--reason', 'too slow')
       await watching.says(/turn\/end aborted: too slow/)
       watching.interrupt()
@@ -283,10 +290,7 @@ describe('a turn that takes long', () => {
 
   test('closed is closed: a prompt is refused, start opens it again', LIMIT, async () => {
     await ok('close', 'slow')
-    await eventually(
-      () => ok('state', 'slow'),
-      (state) => /^status +closed/m.test(state),
-    )
+    await stateOf('slow', /^status +closed/m)
     await fails(1, /^SessionClosed: /, 'prompt slow hello --detach')
     await ok('start', 'slow', '--model', 'scripted/slow')
     assert.match(await ok('state', 'slow'), /\(life 2\)/)

@@ -39,7 +39,7 @@ const nameOf = (boundary: Boundary): string =>
 describe('I1: a worker is killed at each boundary of a compaction', () => {
   for (const boundary of BOUNDARIES) {
     test(`killed ${nameOf(boundary)}: one end, nothing lost, nothing stored paid twice`, {
-      timeout: 90_000,
+      timeout: 300_000,
     }, async () => {
       const folder = mkdtempSync(join(tmpdir(), 'dc-kill-'))
       const stage: BoundaryStage = {
@@ -51,24 +51,25 @@ describe('I1: a worker is killed at each boundary of a compaction', () => {
       }
       writeFileSync(stage.paidPath, '')
       const store = sqliteStore({ path: stage.storePath })
-      const workers: ChildProcess[] = []
+      const workers: StartedWorker[] = []
       try {
-        workers.push(await startWorker(stage))
+        const doomed = await startWorker(stage)
+        workers.push(doomed)
         const sessions = new SessionClient({ client: temporal.client, store, taskQueue: stage.taskQueue })
         const session = await sessions.start(`kill-${randomUUID().slice(0, 8)}`, {
           model: 'scripted/large',
           tools: ['words'],
           policy: { ...POLICY },
-          heartbeatTimeoutMs: 1_000,
+          heartbeatTimeoutMs: 3_000, // A worker that is only late must not count as dead: its calls would be paid twice.
         })
         const turn = await session.prompt('Count the words.', { requestId: 'p1' })
-        await kill(workers[0] as ChildProcess)
+        await killAtBoundary(doomed)
         workers.push(await startWorker({ ...stage, boundary: null }))
-        const { reason } = await turn.result({ timeoutMs: 60_000 })
+        const { reason } = await turn.result({ timeoutMs: 120_000 })
         assert.equal(reason, 'completed')
         checkLog(await readLog(store, session.id), readFileSync(stage.paidPath, 'utf8'))
       } finally {
-        for (const worker of workers) worker.kill('SIGKILL')
+        for (const { child } of workers) child.kill('SIGKILL')
         await store.close()
         rmSync(folder, { recursive: true, force: true })
       }
@@ -101,22 +102,35 @@ function checkLog(events: readonly SessionEvent[], paid: string): void {
   assert.equal(answers, stored, 'answers that the model gave, and those that the log holds')
 }
 
-async function startWorker(stage: BoundaryStage): Promise<ChildProcess> {
+interface StartedWorker {
+  readonly child: ChildProcess
+  /** Resolves once it stands at its boundary. */
+  readonly held: Promise<void>
+}
+
+async function startWorker(stage: BoundaryStage): Promise<StartedWorker> {
   const child = fork(fileURLToPath(new URL('../support/boundary-worker.ts', import.meta.url)), {
     execArgv: ['--import', 'tsx'],
     env: { ...process.env, BOUNDARY_STAGE: JSON.stringify(stage) },
     stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
   })
-  const [message] = await once(child, 'message')
-  assert.equal(message, 'ready')
-  return child
+  const says = (word: string) =>
+    new Promise<void>((resolve, reject) => {
+      child.on('message', (message) => {
+        if (message === word) resolve()
+      })
+      child.once('exit', (code, signal) => reject(new Error(`ended with ${code ?? signal} before ${word}`)))
+    })
+  // Listened for from the start: what a child says while nobody listens is lost.
+  const held = says('held')
+  held.catch(() => undefined)
+  await says('ready')
+  return { child, held }
 }
 
-/** Kills the worker at its boundary. */
-async function kill(worker: ChildProcess): Promise<void> {
-  const [message] = await once(worker, 'message')
-  assert.equal(message, 'held')
-  const gone = once(worker, 'exit')
-  worker.kill('SIGKILL')
+async function killAtBoundary({ child, held }: StartedWorker): Promise<void> {
+  await held
+  const gone = once(child, 'exit')
+  child.kill('SIGKILL')
   await gone
 }

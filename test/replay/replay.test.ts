@@ -4,7 +4,7 @@ import { before, describe, test } from 'node:test'
 import { gunzipSync } from 'node:zlib'
 import { Worker, type WorkflowBundle } from '@temporalio/worker'
 import { DeterminismViolationError } from '@temporalio/workflow'
-import { quietRuntime, testBundle } from '../support/temporal.ts'
+import { CROWDED_MACHINE, quietRuntime, testBundle } from '../support/temporal.ts'
 
 // Histories that were recorded from real sessions (scripts/record-histories.ts), replayed against the workflows of today, without a server.
 
@@ -33,7 +33,7 @@ before(async () => {
 })
 
 const replay = ({ history, workflowId }: RecordedRun) =>
-  Worker.runReplayHistory({ workflowBundle }, history, workflowId)
+  Worker.runReplayHistory({ workflowBundle, ...CROWDED_MACHINE }, history, workflowId)
 
 describe('recorded sessions replay', () => {
   test('there are as many as were recorded', () => {

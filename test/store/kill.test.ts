@@ -16,7 +16,7 @@ const ROUNDS = 2
 const BATCHES = 25
 
 it('two writers under kill -9: no acknowledged write is lost, no batch is torn', {
-  timeout: 60_000,
+  timeout: 240_000,
 }, async () => {
   const folder = await mkdtemp(join(tmpdir(), 'session-kill-'))
   const path = join(folder, 'sessions.db')

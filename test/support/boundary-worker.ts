@@ -112,6 +112,7 @@ async function main(): Promise<void> {
       interceptors: { activity: [() => ({ inbound: holdAt(stage.boundary) })] },
     },
   })
+  process.once('disconnect', () => process.exit()) // Its test has gone.
   process.send?.('ready')
   await worker.run()
 }

@@ -11,9 +11,21 @@ import type { Tool } from '../../src/shared/ports/tool.ts'
 import type { SessionEvent } from '../../src/shared/session/events.ts'
 import { sqliteStore } from '../../src/store/index.ts'
 import { createSessionWorker, type SessionWorkerOptions } from '../../src/worker/index.ts'
+import { sessionStateQuery } from '../../src/workflows/messages.ts'
+import { eventually } from './eventually.ts'
 import { openTemporal, type TestTemporal } from './temporal.ts'
 
 // Sessions with nothing fake but the model: the real activities and the real store on a real server.
+
+/**
+ * Waits until the workflow has caught up with its store and rests. A result that was read from the store says only that the store is there: until then
+ * the workflow may be busy with the turn that has ended, and an activity that has written may not have reported.
+ */
+export const whenIdle = (session: Session) =>
+  eventually(
+    () => session.workflow.query(sessionStateQuery),
+    (state) => state.status === 'idle' && state.waitingPrompts === 0,
+  )
 
 export interface RealSessions extends TestTemporal {
   readonly store: SessionStore
@@ -61,7 +73,6 @@ export async function openRealSessions(
       sessions.start(`s-${randomUUID().slice(0, 8)}`, {
         model: `${Object.keys(models)[0]}/scripted`,
         tools: tools.map((tool) => tool.name),
-        heartbeatTimeoutMs: 2_000,
         ...start,
       }),
     log: (session) => readLog(store, session.id),

@@ -37,7 +37,7 @@ export async function openSessions(): Promise<TestSessions> {
       const handle = await temporal.client.workflow.start<typeof agentSession>('agentSession', {
         taskQueue: worker.taskQueue,
         workflowId: sessionId,
-        args: [{ v: 1, start: START, heartbeatTimeoutMs: 2000, ...input }],
+        args: [{ v: 1, start: START, ...input }],
       })
       return { handle, sessionId, session }
     },

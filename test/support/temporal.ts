@@ -92,18 +92,18 @@ export async function openTemporal(): Promise<TestTemporal> {
   }
 }
 
-/** As in production, but for a shutdown that waits for nothing. The identity is short, since histories are measured. */
+/** As in production, but for a shutdown that waits for nothing. Histories are measured: the identity is short, and a late worker adds no events to them. */
 const WORKER_SETTINGS = {
   identity: 'test',
   maxHeartbeatThrottleInterval: 500,
   defaultHeartbeatThrottleInterval: 500,
-  stickyQueueScheduleToStartTimeout: '1s',
+  stickyQueueScheduleToStartTimeout: '20s',
   shutdownGraceTime: 0,
   shutdownForceTime: '5s',
 } satisfies Partial<WorkerOptions>
 
 /** Not in the SDK's types. It is measured by the clock: on a crowded machine the default of 5 s ends the process. */
-const CROWDED_MACHINE = { isolateExecutionTimeout: '60s' }
+export const CROWDED_MACHINE = { isolateExecutionTimeout: '60s' }
 
 export async function testBundle(): Promise<WorkflowBundle> {
   const path = process.env['DURABLE_COMPACTION_TEST_BUNDLE']

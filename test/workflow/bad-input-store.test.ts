@@ -79,7 +79,7 @@ after(async () => {
 
 async function goesOn(session: Session): Promise<void> {
   const turn = await session.prompt('Are you there?')
-  assert.equal((await turn.result({ timeoutMs: 60_000 })).reason, 'completed')
+  assert.equal((await turn.result({ timeoutMs: 120_000 })).reason, 'completed')
 }
 
 describe('disk full', () => {
@@ -108,7 +108,7 @@ describe('disk full', () => {
     const turn = await session.prompt('Use the tool.')
     await madeAndRefused()
     current = open(path)
-    assert.equal((await turn.result({ timeoutMs: 60_000 })).reason, 'completed')
+    assert.equal((await turn.result({ timeoutMs: 120_000 })).reason, 'completed')
     assert.equal(toolRuns, 1)
     const [result] = (await real.log(session)).filter((event) => event.type === 'tool/result')
     assert.equal(result?.type === 'tool/result' && result.data.isError, false)
@@ -123,7 +123,7 @@ describe('disk full', () => {
     const turn = await session.prompt('Talk.')
     await madeAndRefused()
     current = open(path)
-    const { reason, message } = await turn.result({ timeoutMs: 60_000 })
+    const { reason, message } = await turn.result({ timeoutMs: 120_000 })
     assert.deepEqual([reason, message?.[0]?.['text'] === LARGE], ['completed', true])
     assert.equal(modelCalls, 1)
     await goesOn(session)

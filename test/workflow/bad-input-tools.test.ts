@@ -83,7 +83,7 @@ type Result = SessionEvent<'tool/result'>
 async function resultsOf(session: Session, calls: readonly object[]): Promise<Result[]> {
   const ended = await (await session.prompt(JSON.stringify(calls))).result({ timeoutMs: 120_000 })
   assert.deepEqual([ended.reason, ended.error], ['completed', undefined])
-  const again = await (await session.prompt('Go on.')).result({ timeoutMs: 60_000 })
+  const again = await (await session.prompt('Go on.')).result({ timeoutMs: 120_000 })
   assert.equal(again.reason, 'completed')
   const sent = requests.get(session.id) ?? []
   assert.deepEqual(

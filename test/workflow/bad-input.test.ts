@@ -20,7 +20,7 @@ after(() => real.close())
 
 async function goesOn(session: Session): Promise<void> {
   const turn = await session.prompt('Are you there?')
-  assert.equal((await turn.result({ timeoutMs: 30_000 })).reason, 'completed')
+  assert.equal((await turn.result({ timeoutMs: 120_000 })).reason, 'completed')
 }
 
 /** The log and the inbox, to see that a refused call leaves nothing in them. */
@@ -198,7 +198,7 @@ describe('prompt', { concurrency: true }, () => {
     const session = await real.start()
     const turn = await session.prompt('one', { requestId: 'p' })
     await failsAs('KeyConflict', session.prompt('two', { requestId: 'p' }), /"p"/, /another id/)
-    assert.equal((await turn.result({ timeoutMs: 30_000 })).reason, 'completed')
+    assert.equal((await turn.result({ timeoutMs: 120_000 })).reason, 'completed')
     const prompts = (await real.log(session)).filter((event) => event.type === 'user/message')
     assert.equal(prompts.length, 1)
     await goesOn(session)

@@ -8,7 +8,7 @@ import { createSessionWorker, scriptedModel } from '../../src/worker/index.ts'
 import { eventually } from '../support/eventually.ts'
 import { failsAs } from '../support/fails-as.ts'
 import { Gate } from '../support/gate.ts'
-import { openRealSessions, type RealSessions } from '../support/real-sessions.ts'
+import { openRealSessions, type RealSessions, whenIdle } from '../support/real-sessions.ts'
 
 // `compactNow` when the session sleeps, has no worker, or is behind its store.
 
@@ -37,7 +37,8 @@ before(async () => {
 after(() => real.close())
 
 async function spokenTo(session: Session, turns = 4): Promise<Session> {
-  for (let turn = 0; turn < turns; turn++) await (await session.prompt('Talk.')).result({ timeoutMs: 30_000 })
+  for (let turn = 0; turn < turns; turn++)
+    await (await session.prompt('Talk.')).result({ timeoutMs: 120_000 })
   return session
 }
 
@@ -51,6 +52,7 @@ function hold(session: Session, activity: string): Gate {
 describe('compactNow', { concurrency: true }, () => {
   test('after a turn that has ended in the store only: not busy, the result', async () => {
     const session = await spokenTo(await real.start())
+    await whenIdle(session) // Otherwise the call that has just been stored is the one that is held.
     const gate = hold(session, 'sessionCallModel')
     await spokenTo(session, 1)
     await gate.reached
@@ -76,10 +78,7 @@ describe('compactNow', { concurrency: true }, () => {
 
   test('after a compaction that has ended in the store only: one of its own, not the old result', async () => {
     const session = await spokenTo(await real.start())
-    await eventually(
-      () => session.state(),
-      ({ status }) => status === 'idle', // Behind its store it would answer busy, and the client would ask again as one-2.
-    )
+    await whenIdle(session) // Behind its store it would answer busy, and the client would ask again as one-2.
     const gate = hold(session, 'sessionCommitCompaction')
     const first = await session.compactNow({ requestId: 'one' })
     await gate.reached
@@ -100,9 +99,10 @@ describe('compactNow', { concurrency: true }, () => {
       () => session.workflow.describe(),
       ({ status }) => status.name === 'COMPLETED',
     )
+    const lives = (await session.stored())?.life ?? 0
     const result = await session.compactNow({ focus: 'words' })
     assert.deepEqual([result?.cause, result?.turn, result?.focus], ['manual', null, 'words'])
-    assert.equal((await session.stored())?.life, 2)
+    assert.equal((await session.stored())?.life, lives + 1)
   })
 
   test('with no worker: WorkerUnavailable, what is asked of the store still answers, and the session goes on with a worker', async () => {
@@ -134,18 +134,18 @@ describe('compactNow', { concurrency: true }, () => {
     const unavailable = (running: Promise<unknown>) =>
       failsAs('WorkerUnavailable', running, new RegExp(session.id), /within 10 s: start one/)
     await Promise.all([unavailable(session.compactNow()), unavailable(session.state())])
-    assert.ok(performance.now() - asked < 20_000)
+    assert.ok(performance.now() - asked < 60_000)
     const stop = new AbortController()
     const reason = new Error('mine')
     const aborted = session.compactNow({ focus: 'x', signal: stop.signal })
     setTimeout(() => stop.abort(reason), 300)
     const before = performance.now()
     await assert.rejects(aborted, (error: unknown) => error === reason)
-    assert.ok(performance.now() - before < 3_000, 'an abort does not wait for a worker')
+    assert.ok(performance.now() - before < 8_000, 'an abort does not wait for a worker')
     const turn = await session.prompt('Talk.')
     assert.ok((await session.events()).length > 0)
     const second = await startWorker()
-    assert.equal((await turn.result({ timeoutMs: 30_000 })).reason, 'completed')
+    assert.equal((await turn.result({ timeoutMs: 120_000 })).reason, 'completed')
     assert.equal((await session.stored())?.openCompactionId, null)
     await second.stop()
   })

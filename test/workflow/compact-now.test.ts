@@ -47,7 +47,7 @@ after(() => real.close())
 
 async function idleSession() {
   const session = await real.start()
-  await (await session.prompt('Read the words.')).result({ timeoutMs: 30_000 })
+  await (await session.prompt('Read the words.')).result({ timeoutMs: 120_000 })
   return session
 }
 
@@ -117,7 +117,10 @@ describe('compactNow', () => {
     } finally {
       holdSummaries = false
     }
-    const events = await real.log(session)
+    const events = await eventually(
+      () => real.log(session),
+      (log) => log.some((event) => event.type === 'compact/end'),
+    )
     const ends = events.filter((event) => event.type === 'compact/end')
     assert.equal(ends.length, 1)
     assert.equal(ends[0]?.type === 'compact/end' && ends[0].data.error?.code, 'cancelled')

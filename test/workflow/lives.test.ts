@@ -22,17 +22,17 @@ before(async () => {
 })
 after(() => real.close())
 
-const START = { model: 'scripted/scripted', heartbeatTimeoutMs: 2_000 }
+const START = { model: 'scripted/scripted' }
 
 describe('lives of a session', () => {
   test('closed: a prompt is SessionClosed; started again, it goes on with the whole log as a new life', async () => {
     const session = await real.start()
-    await (await session.prompt('one')).result({ timeoutMs: 20_000 })
+    await (await session.prompt('one')).result({ timeoutMs: 120_000 })
     await session.close('enough')
     await session.workflow.result()
     await assert.rejects(session.prompt('two'), (error) => isSessionError(error, 'SessionClosed'))
     const again = await real.sessions.start(session.id, START)
-    const result = await (await again.prompt('three')).result({ timeoutMs: 20_000 })
+    const result = await (await again.prompt('three')).result({ timeoutMs: 120_000 })
     assert.equal(result.reason, 'completed')
     assert.equal(result.turn, 2)
     const row = await again.stored()
@@ -54,9 +54,9 @@ describe('lives of a session', () => {
     await session.close()
     const again = real.sessions.start(session.id, START)
     setTimeout(() => void session.cancelTurn(), 500)
-    await running.result({ timeoutMs: 20_000 })
+    await running.result({ timeoutMs: 120_000 })
     hold = false
-    const result = await (await (await again).prompt('two')).result({ timeoutMs: 20_000 })
+    const result = await (await (await again).prompt('two')).result({ timeoutMs: 120_000 })
     assert.equal(result.reason, 'completed')
     assert.equal((await session.stored())?.life, 2)
   })
@@ -64,7 +64,7 @@ describe('lives of a session', () => {
   test('asleep: it completes after its idle time and a prompt wakes it as a new life', async () => {
     const session = await real.start({ policy: { idleTimeout: 1_000 } })
     await session.workflow.result()
-    const result = await (await session.prompt('wake up')).result({ timeoutMs: 20_000 })
+    const result = await (await session.prompt('wake up')).result({ timeoutMs: 120_000 })
     assert.equal(result.reason, 'completed')
     assert.equal((await session.stored())?.life, 2)
   })
@@ -82,7 +82,7 @@ describe('lives of a session', () => {
     hold = false
     const third = await session.prompt('three')
     const results = await Promise.all(
-      [first, second, third].map((turn) => turn.result({ timeoutMs: 30_000 })),
+      [first, second, third].map((turn) => turn.result({ timeoutMs: 120_000 })),
     )
     assert.deepEqual(
       results.map((result) => result.reason),

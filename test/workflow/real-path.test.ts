@@ -9,11 +9,10 @@ import { deriveMessages } from '../../src/shared/session/messages.ts'
 import { requestProblems } from '../../src/shared/session/request-check.ts'
 import { scriptedModel } from '../../src/worker/index.ts'
 import type { agentSession } from '../../src/workflows/index.ts'
-import { sessionStateQuery } from '../../src/workflows/messages.ts'
 import { eventually } from '../support/eventually.ts'
 import { Gate } from '../support/gate.ts'
 import { runIds } from '../support/history.ts'
-import { openRealSessions, type RealSessions } from '../support/real-sessions.ts'
+import { openRealSessions, type RealSessions, whenIdle } from '../support/real-sessions.ts'
 import { resetBefore } from '../support/reset.ts'
 
 // What the workflows do to the log of a session: real activities and store, a scripted model.
@@ -90,7 +89,7 @@ async function assertWhole(session: Session): Promise<SessionEvent[]> {
 describe('the real path', { concurrency: true }, () => {
   test('B2 under pressure: a turn compacts itself and goes on', async () => {
     const { session, turn } = await begin(PRESSING)
-    assert.equal((await turn.result({ timeoutMs: 60_000 })).reason, 'completed')
+    assert.equal((await turn.result({ timeoutMs: 120_000 })).reason, 'completed')
     const events = await assertWhole(session)
     assert.ok(ofType(events, 'compact/summary').length >= 1)
     assert.equal(ofType(events, 'step/start').length, REPLIES + 1)
@@ -104,14 +103,11 @@ describe('the real path', { concurrency: true }, () => {
     await gate.reached
     await session.prompt('And tell me how many.', { requestId: 'B', delivery: 'next-step' })
     gate.open()
-    await turn.result({ timeoutMs: 60_000 })
+    await turn.result({ timeoutMs: 120_000 })
     const events = await assertWhole(session)
     const joined = ofType(events, 'user/message').find(({ data }) => data.requestId === 'B')
     assert.deepEqual([joined?.turn, joined?.step], [1, 2])
-    await eventually(
-      () => session.workflow.query(sessionStateQuery),
-      (state) => state.status === 'idle' && state.waitingPrompts === 0,
-    )
+    await whenIdle(session)
     assert.equal(ofType(await real.log(session), 'turn/start').length, 1)
   })
 
@@ -124,7 +120,7 @@ describe('the real path', { concurrency: true }, () => {
       args: [{ v: 1, rollOver: { events: 40 } }],
     })
     const turn = await session.prompt('Read the words.', { requestId: 'A' })
-    assert.equal((await turn.result({ timeoutMs: 90_000 })).reason, 'completed')
+    assert.equal((await turn.result({ timeoutMs: 120_000 })).reason, 'completed')
     const events = await assertWhole(session)
     assert.equal(ofType(events, 'assistant/message').length, REPLIES + 1)
     assert.equal(ofType(events, 'tool/claim').length, REPLIES, 'no tool ran twice')
@@ -133,7 +129,10 @@ describe('the real path', { concurrency: true }, () => {
       1,
       'the life that was terminated, and the one that rolled over',
     )
-    assert.ok((await runIds(real.client, session.id)).length > 3)
+    await eventually(
+      () => runIds(real.client, session.id),
+      (runs) => runs.length > 3,
+    )
   })
 
   test('† I8 reset to before a compaction that runs: its attempt ends as interrupted, the log keeps all, the turn completes', async () => {
@@ -142,7 +141,7 @@ describe('the real path', { concurrency: true }, () => {
     const before = await real.log(session)
     await resetBefore(real.client, session.id, 'START_CHILD_WORKFLOW_EXECUTION_INITIATED')
     summaries.delete(session.id)
-    assert.equal((await turn.result({ timeoutMs: 60_000 })).reason, 'completed')
+    assert.equal((await turn.result({ timeoutMs: 120_000 })).reason, 'completed')
     gate.open()
     const events = await assertWhole(session)
     assert.deepEqual(events.slice(0, before.length), before)
@@ -163,13 +162,12 @@ describe('the real path', { concurrency: true }, () => {
     const ends = await eventually(
       async () => ofType(await real.log(session), 'compact/end'),
       (found) => found.length === 1,
-      30_000,
     )
     assert.equal(ends[0]?.data.error?.code, 'cancelled')
     summaries.delete(session.id)
     gate.open()
     const third = await session.prompt('And goodbye.', { requestId: 'C' })
-    await third.result({ timeoutMs: 60_000 })
+    await third.result({ timeoutMs: 120_000 })
     const events = await assertWhole(session)
     assert.deepEqual(
       ofType(events, 'turn/start').map(({ data }) => data.requestId),

@@ -1,7 +1,13 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { ApplicationFailure } from '@temporalio/common'
-import { compactionHistoryQuery, contextReadingQuery, promptSignal } from '../../src/workflows/messages.ts'
+import {
+  compactionHistoryQuery,
+  contextReadingQuery,
+  promptSignal,
+  sessionStateQuery,
+} from '../../src/workflows/messages.ts'
+import { eventually } from '../support/eventually.ts'
 import type { Script } from '../support/fake-session.ts'
 import { countEvents, runHistory } from '../support/history.ts'
 import { openSessions, type StartedSession, type TestSessions } from '../support/sessions.ts'
@@ -36,6 +42,11 @@ async function runTurn(script: Script): Promise<StartedSession> {
   started.session.put({ requestId: 'a' })
   await started.handle.signal(promptSignal, { requestId: 'a' })
   await started.session.whenEnded(1)
+  // The turn has ended in the store; the workflow's history ends with it once it rests.
+  await eventually(
+    () => started.handle.query(sessionStateQuery),
+    (state) => state.status === 'idle',
+  )
   return started
 }
 

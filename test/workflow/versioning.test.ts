@@ -26,7 +26,6 @@ test('on a versioned worker a session moves to new releases, a compaction stays 
         .setWorkerDeploymentCurrentVersion({ namespace, deploymentName, buildId: '1', identity: 'test' })
         .then(() => 'set', String),
     (answer) => answer === 'set',
-    30_000,
   )
   const sessionId = fakes.newId()
   const handle = await client.workflow.start('agentSession', {
@@ -38,7 +37,6 @@ test('on a versioned worker a session moves to new releases, a compaction stays 
   await eventually(
     () => fakes.session(sessionId).lines('compact'),
     (lines) => lines.length === 3,
-    30_000,
   )
   assert.equal(await behaviourOf(sessionId), 'AUTO_UPGRADE')
   assert.equal(await behaviourOf(`${sessionId}/compact/manual.m`), 'PINNED')
