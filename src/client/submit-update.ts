@@ -7,6 +7,8 @@ import {
 import type { Workflow } from '@temporalio/common'
 import { ERROR_NAMES, SessionError } from '../shared/errors.ts'
 import { type Receipt, WORKFLOWS } from '../shared/protocol.ts'
+import { WORKER_ANSWER_MS } from './ask-worker.ts'
+import { poll } from './poll.ts'
 import type { SessionOptions } from './session.ts'
 import { wakeOptions } from './wake.ts'
 
@@ -22,12 +24,25 @@ export async function submitUpdate(
   update: { readonly name: string },
   message: Identified,
 ): Promise<Receipt> {
-  try {
-    return await send(options, update, message)
-  } catch (error) {
-    throw error instanceof WorkflowUpdateFailedError ? refusal(error) : error
-  }
+  let passedOver: unknown
+  const receipt = await poll(WORKER_ANSWER_MS, async () => {
+    try {
+      return await send(options, update, message)
+    } catch (error) {
+      if (!isPassedOver(error)) throw error instanceof WorkflowUpdateFailedError ? refusal(error) : error
+      passedOver = error
+      return undefined
+    }
+  })
+  if (receipt === undefined) throw passedOver
+  return receipt
 }
+
+/** The server rejects an update that a workflow task passed over, as when a worker is replaced or starved: nothing was done, so it is sent again. */
+const isPassedOver = (error: unknown): boolean =>
+  error instanceof WorkflowUpdateFailedError &&
+  error.cause instanceof ApplicationFailure &&
+  error.cause.type === 'UnprocessedUpdate'
 
 async function send(
   options: SessionOptions,
