@@ -8,6 +8,7 @@ import type { ContentBlock } from '../shared/session/content.ts'
 import type { NewEvent } from '../shared/session/events.ts'
 import { keys } from '../shared/session/keys.ts'
 import { priceContent } from '../shared/tokens/price.ts'
+import { announce } from './announce.ts'
 import { askModel } from './ask-model.ts'
 import type { ActivityDeps } from './deps.ts'
 import { landReply, recordedReply } from './land-reply.ts'
@@ -17,6 +18,7 @@ import { openStep } from './open-step.ts'
 import { asOwner, callingRun } from './owner.ts'
 import { preflight } from './preflight.ts'
 import { countReplies, loadSession } from './session-view.ts'
+import { tellCompactOutcome } from './tell-compact-outcome.ts'
 import { turnRequest } from './turn-request.ts'
 
 export type CallModelInput = z.infer<typeof callModelInputSchema>
@@ -34,9 +36,11 @@ export async function callModel(deps: ActivityDeps, input: CallModelInput): Prom
   const recorded = await recordedReply(deps, input)
   if (recorded !== null) return recorded
   await openStep(deps, input, actor)
+  await tellCompactOutcome(deps, input, actor)
   await joinPrompts(deps, input, actor)
   const surface = await microPass(deps, input, actor)
   const [session, replies] = await Promise.all([loadSession(deps, sessionId), countReplies(deps, sessionId)])
+  await announce(deps, { turn, step, actor, session, surface, replies })
   const refusal = await preflight(deps, session, surface, replies)
   if (refusal !== null) return { kind: 'needs-compaction', ...refusal }
   const request = turnRequest(sessionId, session.header, surface.nodes, replies)

@@ -10,13 +10,21 @@ export async function checkpointSource(
   deps: ActivityDeps,
   session: SessionRow,
   nodes: readonly SurfaceNode[],
+  archivePath: string | undefined,
 ): Promise<CheckpointSource> {
   const { sessionId } = session
   const [previous, pinEvents] = await Promise.all([
     previousSummaries(deps, sessionId, nodes),
     deps.store.events(sessionId, { types: ['session/pin', 'session/unpin'], limit: MAX_PIN_EVENTS }),
   ])
-  return { nodes, previous, pinEvents, policy: session.header.policy, countTokens }
+  return {
+    nodes,
+    previous,
+    pinEvents,
+    policy: session.header.policy,
+    countTokens,
+    ...(archivePath === undefined ? {} : { archivePath }),
+  }
 }
 
 const MAX_PIN_EVENTS = 10_000

@@ -1,8 +1,10 @@
 import { LIMITS } from '../shared/limits.ts'
+import type { SessionRow } from '../shared/ports/store.ts'
 import { isToolUse, type ToolUseBlock, text } from '../shared/session/content.ts'
 import type { Header, NewEvent, SessionEvent } from '../shared/session/events.ts'
 import { keys } from '../shared/session/keys.ts'
 import { priceContent } from '../shared/tokens/price.ts'
+import type { ActivityDeps } from './deps.ts'
 import { COMPACT_TOOL } from './tools/compact-tool.ts'
 
 export type Assistant = NewEvent<'assistant/message'> | SessionEvent<'assistant/message'>
@@ -20,18 +22,27 @@ export const callsOf = (reply: Assistant): ToolUseBlock[] => reply.data.content.
 export const wasCutOff = ({ data }: Assistant): boolean =>
   data.stopReason === 'max_tokens' || data.stopReason === 'model_context_window_exceeded'
 
-/** The calls that no tool runs for, with their results. A pure function of reply and header, so that a retry knows them again. */
-export function codeAnswers(reply: Assistant, header: Pick<Header, 'tools'>): CodeAnswer[] {
+const isCompactCall = ({ name }: ToolUseBlock): boolean => name === COMPACT_TOOL.name
+
+/**
+ * The calls that no tool runs for, with their results. A pure function of its input, so that a retry knows them again. `asksAgain`: the step before asked for a
+ * compaction, too.
+ */
+export function codeAnswers(
+  reply: Assistant,
+  header: Pick<Header, 'tools'>,
+  asksAgain: boolean,
+): CodeAnswer[] {
   const offersCompact = header.tools.some((tool) => tool.name === COMPACT_TOOL.name)
   const isCut = wasCutOff(reply)
   let compactSeen = false
   let running = 0
   return callsOf(reply).flatMap((call): CodeAnswer[] => {
     if (isCut) return [errorAnswer(reply, call, CUT_OFF)]
-    if (offersCompact && call.name === COMPACT_TOOL.name) {
-      const compact = !compactSeen
+    if (offersCompact && isCompactCall(call)) {
+      const said = asksAgain ? ASKED_BEFORE : compactSeen ? ALREADY_ASKED : ACCEPTED
       compactSeen = true
-      return [{ call, compact, event: result(reply, call, compact ? ACCEPTED : ALREADY_ASKED, false) }]
+      return [{ call, compact: said === ACCEPTED, event: result(reply, call, said, false) }]
     }
     running++
     return running <= LIMITS.callsPerStep ? [] : [errorAnswer(reply, call, overLimit(running))]
@@ -40,13 +51,35 @@ export function codeAnswers(reply: Assistant, header: Pick<Header, 'tools'>): Co
 
 /** The calls of a reply that tools run for, in order. */
 export function runningCalls(reply: Assistant, header: Pick<Header, 'tools'>): ToolUseBlock[] {
-  const answered = new Set(codeAnswers(reply, header).map(({ call }) => call.id))
+  // Whether the model asks again changes what a call of `compact` is told, not who answers it.
+  const answered = new Set(codeAnswers(reply, header, false).map(({ call }) => call.id))
   return callsOf(reply).filter((call) => !answered.has(call.id))
 }
 
+/** Whether the step before this reply's asked for a compaction, too. By the log, so that a retry finds the same. */
+export async function asksAgain(deps: ActivityDeps, sessionId: string, reply: Assistant): Promise<boolean> {
+  const { turn, step } = reply
+  if (turn === null || step === null || !callsOf(reply).some(isCompactCall)) return false
+  const before = await deps.store.eventByKey(sessionId, keys.assistant(turn, step - 1))
+  return before?.type === 'assistant/message' && callsOf(before).some(isCompactCall)
+}
+
+/** The call of a reply that a compaction was made for. */
+export async function compactCallOf(
+  deps: ActivityDeps,
+  session: SessionRow,
+  reply: Assistant,
+): Promise<ToolUseBlock | undefined> {
+  const answers = codeAnswers(reply, session.header, await asksAgain(deps, session.sessionId, reply))
+  return answers.find((answer) => answer.compact)?.call
+}
+
 const CUT_OFF = 'This call was cut off by the limit of the reply and was not run. Make a smaller call.'
-const ACCEPTED = 'Accepted: the conversation is compacted once all calls of this step are answered.'
+const ACCEPTED =
+  'Accepted: the conversation is compacted once all calls of this step are answered. Go on with the task afterwards.'
 const ALREADY_ASKED = 'Already asked for in this step.'
+const ASKED_BEFORE =
+  'Not compacted again: you asked for it in the step before, and there is hardly anything new. Go on with the task; ask again after more work.'
 const overLimit = (running: number) =>
   `Not run: a step runs at most ${LIMITS.callsPerStep} calls, this is number ${running}. Call it again in the next step.`
 

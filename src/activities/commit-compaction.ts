@@ -15,6 +15,7 @@ import { text } from '../shared/session/content.ts'
 import type { NewEvent, SurfaceNode } from '../shared/session/events.ts'
 import { keys } from '../shared/session/keys.ts'
 import { priceContent } from '../shared/tokens/price.ts'
+import { archivePath } from './archive/archive-surface.ts'
 import { checkpointSource } from './checkpoint-source.ts'
 import { closeWithError } from './close-attempt.ts'
 import type { ActivityDeps } from './deps.ts'
@@ -48,6 +49,7 @@ export async function commitCompaction(deps: ActivityDeps, input: CommitInput): 
 }
 
 interface Ready {
+  readonly row: AttemptRow
   readonly plan: CompactionPlan
   readonly summary: StoredSummary
   readonly startSeq: number
@@ -65,7 +67,7 @@ async function readyToCommit(
 ): Promise<Ready | { error: NonNullable<CompactionOutcome['error']> }> {
   const { sessionId, compactionId } = input
   const { plan, summary, startSeq } = row ?? {}
-  if (!plan || !summary || startSeq === undefined || startSeq === null) {
+  if (row === null || !plan || !summary || startSeq === undefined || startSeq === null) {
     return {
       error: {
         code: 'interrupted',
@@ -91,8 +93,11 @@ async function readyToCommit(
       },
     }
   }
-  return { plan, summary, startSeq, session, surface, span, meter, replies }
+  return { row, plan, summary, startSeq, session, surface, span, meter, replies }
 }
+
+/** In the checkpoint's frame, for the model that asked. */
+const ASKED_BY_MODEL = 'You asked for it with the tool compact, and it is done. Go on with the task.'
 
 interface CommitEvents {
   readonly summary: NewEvent<'compact/summary'>
@@ -107,9 +112,10 @@ async function commitEvents(deps: ActivityDeps, input: CommitInput, ready: Ready
   if (first === undefined || last === undefined) throw new Error(`Attempt ${compactionId} has an empty span.`)
   const accepted = ready.summary.summary
   const built = buildCheckpoint({
-    ...(await checkpointSource(deps, session, span)),
+    ...(await checkpointSource(deps, session, span, archivePath(session, ready.row))),
     tail: surface.nodes.slice(surface.nodes.findIndex((node) => node.seq === last.seq) + 1),
     summary: accepted?.summary ?? null,
+    ...(input.cause === 'tool' ? { notice: ASKED_BY_MODEL } : {}),
   })
   const range = { start: first.seq, end: last.seq }
   const summary: NewEvent<'compact/summary'> = {

@@ -1,4 +1,5 @@
 import type { Clock } from '../shared/ports/clock.ts'
+import type { CompactionHooks } from '../shared/ports/hooks.ts'
 import type { ModelClient } from '../shared/ports/model.ts'
 import type { SessionStore } from '../shared/ports/store.ts'
 import type { Summarizer } from '../shared/ports/summarizer.ts'
@@ -25,6 +26,7 @@ export interface ActivityDeps {
   readonly tools: readonly Tool[]
   /** Overrides what the policy names. */
   readonly summarizer?: Summarizer
+  readonly hooks?: CompactionHooks
   readonly runs: WorkflowRuns
   /** Id of the Temporal cluster, kept with each attempt so that another cluster's worker leaves it alone. */
   readonly cluster: string

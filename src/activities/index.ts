@@ -9,7 +9,9 @@ import type { ActivityDeps } from './deps.ts'
 import { closeSession, endTurn } from './end-turn.ts'
 import { toFailure } from './failures.ts'
 import { whileBeating } from './heartbeat.ts'
+import { hookProblem } from './hooks/check-hooks.ts'
 import { prepareCompaction } from './prepare-compaction.ts'
+import { runHooks } from './run-hooks.ts'
 import { runTool } from './run-tool.ts'
 import { openSession } from './session-open.ts'
 import { startTurn } from './start-turn.ts'
@@ -21,10 +23,10 @@ export type { ActivityDeps, WorkflowRun, WorkflowRuns } from './deps.ts'
 /**
  * All session activities over their dependencies, as a worker registers them. Expected failures become typed Temporal failures.
  *
- * @throws SessionError `InvalidInput` for tools that no model can be given
+ * @throws SessionError `InvalidInput` for tools that no model can be given, and for hooks that do not exist
  */
 export function createSessionActivities(deps: ActivityDeps): SessionActivities {
-  const problem = toolProblem(deps.tools)
+  const problem = toolProblem(deps.tools) ?? hookProblem(deps.hooks)
   if (problem !== undefined) throw new SessionError('InvalidInput', problem)
   return {
     sessionOpen: activity(deps, openSession),
@@ -39,6 +41,7 @@ export function createSessionActivities(deps: ActivityDeps): SessionActivities {
     sessionPrepareCompaction: activity(deps, prepareCompaction),
     sessionSummarize: activity(deps, summarize),
     sessionCommitCompaction: activity(deps, commitCompaction),
+    sessionRunHooks: activity(deps, runHooks),
     sessionCloseAttempt: activity(deps, closeAttempt),
   }
 }

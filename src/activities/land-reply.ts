@@ -10,7 +10,15 @@ import { keys } from '../shared/session/keys.ts'
 import { wellFormed } from '../shared/session/well-formed.ts'
 import { priceContent } from '../shared/tokens/price.ts'
 import type { CallModelInput, CallModelResult } from './call-model.ts'
-import { type Assistant, callsOf, codeAnswers, runningCalls, wasCutOff } from './code-answers.ts'
+import {
+  type Assistant,
+  asksAgain,
+  callsOf,
+  codeAnswers,
+  compactCallOf,
+  runningCalls,
+  wasCutOff,
+} from './code-answers.ts'
 import type { ActivityDeps } from './deps.ts'
 import { overheadTokens } from './overhead.ts'
 import { asOwner } from './owner.ts'
@@ -53,7 +61,7 @@ export async function landReply(deps: ActivityDeps, landing: Landing): Promise<C
     tokens: priceContent(content),
     surfaceOp: 'append',
   }
-  const answers = codeAnswers(assistant, session.header)
+  const answers = codeAnswers(assistant, session.header, await asksAgain(deps, sessionId, assistant))
   const events = [assistant, ...answers.map((answer) => answer.event)]
   const meter = learnFromUsage(await loadMeter(deps, session), {
     usage: reply.usage,
@@ -89,21 +97,21 @@ export async function recordedReply(
   const { sessionId, turn, step } = input
   const event = await deps.store.eventByKey(sessionId, keys.assistant(turn, step))
   if (event?.type !== 'assistant/message') return null
-  const [{ header }, end, joined] = await Promise.all([
+  const [session, end, joined] = await Promise.all([
     loadSession(deps, sessionId),
     deps.store.eventByKey(sessionId, keys.turnEnd(turn)),
     joinedPrompts(deps, input),
   ])
-  const compact = codeAnswers(event, header).find((answer) => answer.compact)
+  const compact = await compactCallOf(deps, session, event)
   const ended: TurnEndReason | undefined = end?.type === 'turn/end' ? end.data.reason : undefined
   return {
     kind: 'reply',
     reading: await currentReading(deps, sessionId),
-    calls: runningCalls(event, header).map((call) => ({
+    calls: runningCalls(event, session.header).map((call) => ({
       callId: call.id,
       timeoutMs: timeoutOf(deps.tools, call.name),
     })),
-    ...(compact === undefined ? {} : { compact: compactCall(compact.call) }),
+    ...(compact === undefined ? {} : { compact: compactCall(compact) }),
     ...(joined.length === 0 ? {} : { joined }),
     ...(ended === undefined ? {} : { ended }),
     stopReason: event.data.stopReason,

@@ -1,12 +1,19 @@
 import { Context } from '@temporalio/activity'
 import type { z } from 'zod'
 import type { CompactionActivityInput, prepareResultSchema } from '../shared/activity-protocol.ts'
-import { NOTHING_PAID, type PlannedAttempt, planAttempt } from '../shared/compaction/plan-attempt.ts'
+import {
+  forbiddenAttempt,
+  NOTHING_PAID,
+  type PlanAttemptInput,
+  type PlannedAttempt,
+  planAttempt,
+} from '../shared/compaction/plan-attempt.ts'
 import { isSessionError } from '../shared/errors.ts'
 import type { Actor, AttemptRow, OpenAttempt } from '../shared/ports/store.ts'
 import type { CompactionOutcome } from '../shared/protocol.ts'
 import { priceContent } from '../shared/tokens/price.ts'
 import type { ActivityDeps } from './deps.ts'
+import { askHook, type Verdict } from './hooks/ask-hook.ts'
 import { overheadTokens } from './overhead.ts'
 import { asOwner } from './owner.ts'
 import { countReplies, currentReading, loadMeter, loadSession } from './session-view.ts'
@@ -28,20 +35,33 @@ export async function prepareCompaction(
   deps: ActivityDeps,
   input: CompactionActivityInput,
 ): Promise<PrepareResult> {
+  let verdict: Promise<Verdict> | undefined
+  // Asked once, however often the plan is made.
+  const ask: Ask = (plan, limit) => {
+    verdict ??= askHook(deps, input, plan, limit)
+    return verdict
+  }
   for (let plans = 1; ; plans++) {
     try {
-      return await prepareOnce(deps, input)
+      return await prepareOnce(deps, input, ask)
     } catch (error) {
-      if (isSessionError(error, 'Busy')) return { kind: 'done', outcome: await refusedAsBusy(deps, input) }
+      if (isSessionError(error, 'Busy'))
+        return { ...toldHooks(deps), kind: 'done', outcome: await refusedAsBusy(deps, input) }
       if (!isSessionError(error, 'HeadMoved') || plans >= MAX_PLANS) throw error
     }
   }
 }
 
-async function prepareOnce(deps: ActivityDeps, input: CompactionActivityInput): Promise<PrepareResult> {
+type Ask = (plan: PlannedAttempt, limit: number | null) => Promise<Verdict>
+
+async function prepareOnce(
+  deps: ActivityDeps,
+  input: CompactionActivityInput,
+  ask: Ask,
+): Promise<PrepareResult> {
   const { sessionId, compactionId, parent } = input
   const known = await deps.store.attempt(sessionId, compactionId)
-  if (known !== null) return resultOf(known)
+  if (known !== null) return resultOf(deps, input, known)
   const session = await loadSession(deps, sessionId)
   const [surface, meter, replies] = await Promise.all([
     deps.store.surface(sessionId),
@@ -49,7 +69,7 @@ async function prepareOnce(deps: ActivityDeps, input: CompactionActivityInput): 
     countReplies(deps, sessionId),
   ])
   const { header } = session
-  const plan = planAttempt({
+  const planning: PlanAttemptInput = {
     attempt: input,
     header,
     surface,
@@ -58,11 +78,30 @@ async function prepareOnce(deps: ActivityDeps, input: CompactionActivityInput): 
     overheadTokens: overheadTokens(header),
     price: priceContent,
     nowMs: deps.clock(),
-  })
+  }
+  const plan = planAttempt(planning)
+  const verdict = await ask(plan, header.policy.pressureTokens)
+  const { focus: _focus, ...rest } = input
+  const decided = verdict.focus === undefined ? rest : { ...rest, focus: verdict.focus }
   const row = await asOwner(deps, sessionId, parent, (actor) =>
-    deps.store.openAttempt(openRequest(deps, input, actor, surface.head, plan)),
+    deps.store.openAttempt(openRequest(deps, decided, actor, surface.head, judged(planning, plan, verdict))),
   )
-  return resultOf(row)
+  return {
+    ...resultOf(deps, input, row),
+    ...(verdict.error === undefined ? {} : { hookError: verdict.error }),
+  }
+}
+
+function judged(planning: PlanAttemptInput, plan: PlannedAttempt, verdict: Verdict): PlannedAttempt {
+  const { refused, failed } = verdict
+  if (refused !== undefined)
+    return forbiddenAttempt(planning, { outcome: 'nothing', reason: 'refused', message: refused })
+  if (failed !== undefined)
+    return forbiddenAttempt(planning, {
+      outcome: 'failed',
+      error: { code: 'hook', stage: 'prepare', message: failed },
+    })
+  return plan
 }
 
 function openRequest(
@@ -93,11 +132,22 @@ function openRequest(
   }
 }
 
-function resultOf(row: AttemptRow): PrepareResult {
-  if (row.state === 'open' && row.plan !== null) return { kind: 'planned', chunks: row.plan.chunkEnds.length }
+function resultOf(deps: ActivityDeps, input: CompactionActivityInput, row: AttemptRow): PrepareResult {
+  const amended = row.focus === input.focus ? {} : { focus: row.focus ?? '' }
+  const told = { ...toldHooks(deps), ...amended }
+  if (row.state === 'open' && row.plan !== null)
+    return { ...told, kind: 'planned', chunks: row.plan.chunkEnds.length }
   if (row.outcome === null)
     throw new Error(`Attempt ${row.compactionId} is ${row.state} without plan and outcome.`)
-  return { kind: 'done', outcome: row.outcome }
+  return { ...told, kind: 'done', outcome: row.outcome }
+}
+
+/** The hooks that the attempt's workflow has to call at its end: with none, it schedules nothing for them. */
+function toldHooks({ hooks }: ActivityDeps): Pick<PrepareResult, 'hooks'> {
+  const names = (['afterCompaction', 'compactionFailed'] as const).filter(
+    (name) => hooks?.[name] !== undefined,
+  )
+  return names.length === 0 ? {} : { hooks: names }
 }
 
 /** No row is written for it, so those who asked are told here. */

@@ -14,6 +14,7 @@ import type { SurfaceNode } from '../shared/session/events.ts'
 import { deriveMessages } from '../shared/session/messages.ts'
 import { countTokens } from '../shared/tokens/counter.ts'
 import { priceContent } from '../shared/tokens/price.ts'
+import { archivePath, archiveSurface } from './archive/archive-surface.ts'
 import { ATTEMPTS_OF_UNKNOWN } from './ask-model.ts'
 import { checkpointSource } from './checkpoint-source.ts'
 import type { ActivityDeps } from './deps.ts'
@@ -46,6 +47,8 @@ export async function summarize(
     )
   }
   const [session, surface] = await Promise.all([loadSession(deps, sessionId), deps.store.surface(sessionId)])
+  const unwritten = await archiveSurface(deps, session, row, surface)
+  if (unwritten !== undefined) return failed(NOTHING_PAID, 'archive', unwritten)
   const summarizeInput = await inputOf(deps, row, session, surface)
   if (summarizeInput === null) return failed(NOTHING_PAID, 'changed', 'The span is no longer on the surface.')
   return run(deps, input, session, summarizeInput)
@@ -132,7 +135,7 @@ async function inputOf(
   const last = span.at(-1)
   if (span.length !== plan.shadowedSeqs.length || last === undefined) return null
   const { policy } = session.header
-  const { budget } = planCheckpoint(await checkpointSource(deps, session, span))
+  const { budget } = planCheckpoint(await checkpointSource(deps, session, span, archivePath(session, row)))
   const request = turnRequest(session.sessionId, summaryHeader(session), surface.nodes, 0)
   return {
     span: deriveMessages(span),
@@ -180,7 +183,7 @@ function splitAt(span: readonly SurfaceNode[], ends: readonly number[]): Surface
 
 const failed = (
   paid: SummarizeResult['paid'],
-  code: 'summary' | 'changed' | 'interrupted',
+  code: 'summary' | 'changed' | 'archive' | 'interrupted',
   message: string,
 ): SummarizeResult => ({
   kind: 'failed',

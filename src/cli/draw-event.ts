@@ -20,6 +20,8 @@ export function drawProgress(event: SessionEvent): string | undefined {
       const calls = event.data.content.filter(isToolUse)
       return calls.length === 0 ? undefined : pc.dim(calls.map(callLine).join('\n'))
     }
+    case 'session/notice':
+      return pc.yellow(printable(event.data.message))
     case 'compact/start':
       return pc.dim(`compacting (${event.data.cause}) …`)
     case 'compact/end':
@@ -39,7 +41,9 @@ function who(event: SessionEvent): string {
   if (event.type === 'user/message') return sourceName(event.data.source)
   if (event.type === 'assistant/message') return pc.cyan('model')
   if (event.type === 'tool/result') return (event.data.isError ? pc.red : pc.blue)(printable(event.data.name))
-  return event.type.startsWith('compact/') ? pc.yellow(event.type) : pc.dim(event.type)
+  return event.type.startsWith('compact/') || event.type === 'session/notice'
+    ? pc.yellow(event.type)
+    : pc.dim(event.type)
 }
 
 function sourceName(source: string): string {
@@ -59,6 +63,8 @@ function what(event: SessionEvent): string {
         : `${event.data.reason}: ${printable(event.data.message)}`
     case 'compact/start':
       return `${event.data.cause}${event.data.focus === undefined ? '' : `, focus: ${printable(event.data.focus)}`}`
+    case 'session/notice':
+      return `${event.data.code}: ${printable(event.data.message)}`
     case 'compact/summary':
       return `${event.data.shadowedSeqs.length} messages, ${formatCount(event.data.shadowedTokenCount)} tokens`
     case 'compact/end':

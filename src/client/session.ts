@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto'
 import type { Client, WorkflowHandle } from '@temporalio/client'
 import type { z } from 'zod'
-import { recordedEnd } from '../shared/compaction-record.ts'
 import type { ControlRequest } from '../shared/control-protocol.ts'
+import { recordedEnd, recordOfAttempt } from '../shared/compaction-record.ts'
 import { SessionError } from '../shared/errors.ts'
 import { LIMITS } from '../shared/limits.ts'
 import type { Delivery, SessionRow, SessionStore } from '../shared/ports/store.ts'
@@ -243,7 +243,14 @@ export class Session {
     return querySession(this.#options, () => this.workflow.query(sessionStateQuery))
   }
 
-  /** Newest first, bounded; needs a worker. The whole record is in the store. */
+  /** Every compaction of the session, newest first, by the store alone: needs no worker. Default limit 100. */
+  async compactions(options: { readonly limit?: number } = {}): Promise<readonly CompactionRecord[]> {
+    const { limit = 100 } = options
+    const rows = await this.#store('compactions').attempts({ sessionId: this.id, limit })
+    return rows.map(recordOfAttempt)
+  }
+
+  /** Newest first, the last 20; needs a worker. {@link compactions} has all of them. */
   async compactionHistory(options: { readonly limit?: number } = {}): Promise<readonly CompactionRecord[]> {
     const records = await querySession(this.#options, () => this.workflow.query(compactionHistoryQuery))
     return Promise.all(records.slice(0, options.limit).map((record) => this.#upToDate(record)))

@@ -122,9 +122,16 @@ export const compactionActivityInputSchema = z.strictObject({
 })
 export type CompactionActivityInput = z.infer<typeof compactionActivityInputSchema>
 
+const prepared = {
+  /** Hooks of this worker that are to be told of the end. Absent: none, and nothing more is scheduled. */
+  hooks: z.array(z.enum(['afterCompaction', 'compactionFailed'])).optional(),
+  /** What `beforeCompaction` did to the attempt, for its outcome. */
+  focus: z.string().optional(),
+  hookError: z.string().optional(),
+}
 export const prepareResultSchema = z.discriminatedUnion('kind', [
-  z.strictObject({ kind: z.literal('planned'), chunks: z.int().positive() }),
-  z.strictObject({ kind: z.literal('done'), outcome: compactionOutcomeSchema }),
+  z.strictObject({ ...prepared, kind: z.literal('planned'), chunks: z.int().positive() }),
+  z.strictObject({ ...prepared, kind: z.literal('done'), outcome: compactionOutcomeSchema }),
 ])
 /** The attempt's summary is stored under its key; only what was paid comes back. */
 export const summarizeResultSchema = z.discriminatedUnion('kind', [
@@ -135,6 +142,16 @@ export const commitInputSchema = z.strictObject({
   ...compactionActivityInputSchema.shape,
   paid: paidSchema,
   deterministic: z.boolean(),
+})
+/** Tells the worker's hooks of an attempt's end. */
+export const runHooksInputSchema = z.strictObject({
+  ...compactionActivityInputSchema.shape,
+  outcome: compactionOutcomeSchema,
+})
+export const runHooksResultSchema = z.strictObject({
+  /** With what a hook appended. */
+  reading: readingSchema,
+  hookError: z.string().optional(),
 })
 export const closeAttemptInputSchema = z.strictObject({
   ...base,
@@ -159,5 +176,6 @@ export interface SessionActivities {
   sessionPrepareCompaction(input: CompactionActivityInput): Promise<In<typeof prepareResultSchema>>
   sessionSummarize(input: CompactionActivityInput): Promise<In<typeof summarizeResultSchema>>
   sessionCommitCompaction(input: In<typeof commitInputSchema>): Promise<CompactionOutcome>
+  sessionRunHooks(input: In<typeof runHooksInputSchema>): Promise<In<typeof runHooksResultSchema>>
   sessionCloseAttempt(input: In<typeof closeAttemptInputSchema>): Promise<CompactionOutcome>
 }

@@ -77,6 +77,10 @@ export const COMPACTION_ERROR_CODES = [
   'summary',
   'commit',
   'persistence',
+  /** The archive could not be written: nothing was paid. */
+  'archive',
+  /** `beforeCompaction` failed, so that nobody allowed what a person or the model asked for. */
+  'hook',
   'interrupted',
 ] as const
 export type CompactionErrorCode = (typeof COMPACTION_ERROR_CODES)[number]

@@ -19,6 +19,10 @@ export const LIMITS = {
   parallelCalls: 16,
   /** Prompts that wait in one session's inbox. */
   waitingPrompts: 100,
+  /** Tokens, by our counter, of the messages that one `afterCompaction` may give together. */
+  hookMessageTokens: 4_000,
+  /** Time of one call of a hook, in milliseconds: within one attempt of a store activity. */
+  hookMs: 20_000,
   /** Characters of a focus. */
   focusChars: 800,
   /** Messages (signals and updates) after which a run continues as new. */

@@ -52,6 +52,8 @@ export const readingSchema = z.strictObject({
   /** Pressure limit; null: pressure is off. */
   limit: z.int().positive().nullable(),
   pressure: z.enum(['none', 'over', 'held', 'overhead']),
+  /** Why the limit is null although the policy compacts by itself: nobody knows the model's window. */
+  off: z.literal('window-unknown').optional(),
 })
 export type Reading = z.infer<typeof readingSchema>
 
@@ -134,6 +136,12 @@ export const compactionOutcomeSchema = z.strictObject({
   outcome: z.enum(['compacted', 'pruned', 'nothing', 'failed']),
   /** For `nothing`: below-threshold, empty, only-tail, only-checkpoint, busy, refused, …; for `compacted`: `deterministic` when no model wrote the summary. */
   reason: z.string().optional(),
+  /** The sentence of the hook that refused it. */
+  message: z.string().optional(),
+  /** The focus as `beforeCompaction` amended it; empty: it took it away. */
+  focus: z.string().optional(),
+  /** What a hook of the worker failed with. The compaction is what it would be without that hook. */
+  hookError: z.string().optional(),
   reading: readingSchema,
   tokensBefore: z.int().nonnegative(),
   tokensAfter: z.int().nonnegative(),
@@ -154,6 +162,9 @@ export const compactionRecordSchema = z.strictObject({
   focus: z.string().optional(),
   outcome: z.enum(['running', 'compacted', 'pruned', 'nothing', 'failed']),
   reason: z.string().optional(),
+  /** The sentence of the hook that refused it. */
+  message: z.string().optional(),
+  hookError: z.string().optional(),
   tokensBefore: z.int().optional(),
   tokensAfter: z.int().optional(),
   startSeq: z.int().optional(),
@@ -237,6 +248,13 @@ export type CompactionInput = z.infer<typeof compactionInputSchema>
 
 // Queries
 
+/** Why the session does not compact by itself although it should, in one word and one sentence. */
+export const blockedSchema = z.strictObject({
+  reason: z.enum(['held', 'overhead', 'window-unknown']),
+  message: z.string(),
+})
+export type Blocked = z.infer<typeof blockedSchema>
+
 export const sessionStateSchema = z.strictObject({
   sessionId: z.string(),
   status: z.enum(['starting', 'idle', 'running', 'compacting', 'closing', 'failed']),
@@ -251,6 +269,10 @@ export const sessionStateSchema = z.strictObject({
   /** Messages that the handlers refused: not of a known shape. */
   refusedMessages: z.int().nonnegative(),
   compactions: z.int().nonnegative(),
+  /** Automatic compaction that does not run, and why; null while nothing is in its way. */
+  blocked: blockedSchema.nullable(),
+  /** The newest automatic compaction, when it failed. */
+  lastFailure: compactionRecordSchema.nullable(),
   /** Why the start was refused, for `failed`. */
   error: z.string().nullable(),
 })

@@ -3,6 +3,7 @@ import { Client } from '@temporalio/client'
 import { type NativeConnection, Worker, type WorkerOptions } from '@temporalio/worker'
 import { createSessionActivities } from '../activities/index.ts'
 import { temporalRuns } from '../activities/workflow-runs.ts'
+import type { CompactionHooks } from '../shared/ports/hooks.ts'
 import type { ModelClient } from '../shared/ports/model.ts'
 import type { AttemptRow, SessionStore } from '../shared/ports/store.ts'
 import type { Summarizer } from '../shared/ports/summarizer.ts'
@@ -19,6 +20,8 @@ export interface SessionWorkerOptions {
   readonly tools?: readonly Tool[]
   /** Default: what the policy names, through `models`. */
   readonly summarizer?: Summarizer
+  /** Code of one's own around each compaction. Every worker of the queue needs the same. */
+  readonly hooks?: CompactionHooks
   /** Default `default`. */
   readonly namespace?: string
   /** Default `durable-compaction`. Sessions that were started with `taskQueues` find slow work on `<queue>-models` and `<queue>-tools`. */
@@ -64,6 +67,7 @@ export async function createSessionWorker(options: SessionWorkerOptions): Promis
     models: options.models,
     tools: options.tools ?? [],
     ...(options.summarizer === undefined ? {} : { summarizer: options.summarizer }),
+    ...(options.hooks === undefined ? {} : { hooks: options.hooks }),
     runs,
     cluster: clusterId,
     clock: Date.now,

@@ -7,6 +7,15 @@ export {
 } from '../activities/models/scripted.ts'
 export { fileTools } from '../activities/tools/file-tools.ts'
 export { temporalRuns } from '../activities/workflow-runs.ts'
+export type {
+  CompactionHooks,
+  CompletedCompaction,
+  FailedCompaction,
+  HookedCompaction,
+  HookMessages,
+  HookVerdict,
+  PlannedCompaction,
+} from '../shared/ports/hooks.ts'
 export {
   createSessionWorker,
   type SessionWorker,

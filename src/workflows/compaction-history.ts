@@ -1,3 +1,4 @@
+import { isAutomatic } from '../shared/compaction/blocked.ts'
 import { RECORD_TEXT_CHARS, recordedEnd } from '../shared/compaction-record.ts'
 import { LIMITS } from '../shared/limits.ts'
 import type { CompactionOutcome, CompactionRecord } from '../shared/protocol.ts'
@@ -44,6 +45,11 @@ export class CompactionHistory {
 
   get last(): CompactionRecord | undefined {
     return this.#records.at(-1)
+  }
+
+  /** The newest that has ended and that no person asked for. */
+  get lastAutomatic(): CompactionRecord | undefined {
+    return this.#records.findLast(({ cause, outcome }) => isAutomatic(cause) && outcome !== 'running')
   }
 
   /** Oldest first. */

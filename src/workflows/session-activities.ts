@@ -105,6 +105,9 @@ export function compactionActivities(tuning: Tuning) {
     prepare: write.sessionPrepareCompaction,
     summarize: summary.sessionSummarize,
     commit: write.sessionCommitCompaction,
+    runHooks: write.sessionRunHooks,
     closeAttempt: write.sessionCloseAttempt,
   }
 }
+
+export type CompactionActivities = ReturnType<typeof compactionActivities>

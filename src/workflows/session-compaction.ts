@@ -15,7 +15,8 @@ import {
 import type { AttemptError } from '../shared/session/events.ts'
 import { stageError } from './attempt-errors.ts'
 import { failureType, sessionFailure } from './failures.ts'
-import { compactionActivities } from './session-activities.ts'
+import { type CompactionActivities, compactionActivities } from './session-activities.ts'
+import { type EndedAttempt, tellHooks } from './tell-hooks.ts'
 import { setVersioning } from './versioning.ts'
 
 /**
@@ -27,6 +28,14 @@ import { setVersioning } from './versioning.ts'
 export async function sessionCompaction(input: CompactionInput): Promise<CompactionOutcome> {
   const work = activityInput(input)
   const activities = compactionActivities(input)
+  const ended = await runAttempt(activities, work)
+  return tellHooks(activities, work, ended)
+}
+
+async function runAttempt(
+  activities: CompactionActivities,
+  work: CompactionActivityInput,
+): Promise<EndedAttempt> {
   const close = (error: AttemptError) =>
     CancellationScope.nonCancellable(() =>
       activities.closeAttempt({
@@ -38,22 +47,27 @@ export async function sessionCompaction(input: CompactionInput): Promise<Compact
       }),
     )
   let stage: 'prepare' | 'summarize' | 'commit' = 'prepare'
+  let prepared: EndedAttempt['prepared']
   try {
-    const prepared = await activities.prepare(work)
-    if (prepared.kind === 'done') return prepared.outcome
+    prepared = await activities.prepare(work)
+    if (prepared.kind === 'done') return { outcome: prepared.outcome, prepared }
     stage = 'summarize'
     const summary = await activities.summarize(work)
-    if (summary.kind === 'failed') return { ...(await close(summary.error)), paid: summary.paid }
+    if (summary.kind === 'failed')
+      return { outcome: { ...(await close(summary.error)), paid: summary.paid }, prepared }
     stage = 'commit'
     // A cancel that came before this line leaves the surface as it was; one that comes after it finds the commit made.
     if (CancellationScope.current().consideredCancelled)
       throw new CancelledFailure('cancelled before the commit')
     const { paid, deterministic } = summary
-    return await CancellationScope.nonCancellable(() => activities.commit({ ...work, paid, deterministic }))
+    const outcome = await CancellationScope.nonCancellable(() =>
+      activities.commit({ ...work, paid, deterministic }),
+    )
+    return { outcome, prepared }
   } catch (failure) {
     if (!(failure instanceof TemporalFailure)) throw failure
     if (failureType(failure) === 'InvalidSpan') throw sessionFailure(failure)
-    return await close(stageError(stage, failure))
+    return { outcome: await close(stageError(stage, failure)), prepared }
   }
 }
 

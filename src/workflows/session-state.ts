@@ -1,5 +1,6 @@
 import type { z } from 'zod'
 import type { settleInputSchema } from '../shared/activity-protocol.ts'
+import { blockedBy } from '../shared/compaction/blocked.ts'
 import type {
   CarriedState,
   CloseRequest,
@@ -130,6 +131,8 @@ export class SessionState {
       waitingCompactions: this.compactions.size,
       refusedMessages: this.refused,
       compactions: this.history.count,
+      blocked: blockedBy(this.reading, this.history.lastAutomatic),
+      lastFailure: this.history.lastAutomatic?.outcome === 'failed' ? this.history.lastAutomatic : null,
       error: this.failure,
     }
   }
@@ -145,12 +148,13 @@ export class SessionState {
 
 /** Under 2 KB; changes with turns and compactions, never with steps: each change is an event of history. */
 export function memoOf(session: SessionState): Record<string, unknown> {
-  const { status, turn, reading, compactions } = session.view()
+  const { status, turn, reading, compactions, blocked } = session.view()
   return {
     state: status,
     turn,
     tokens: reading?.tokens ?? null,
     compactions,
+    blocked: blocked?.reason ?? null,
     lastCompaction: memoLine(session.history.last),
   }
 }
@@ -162,13 +166,14 @@ const memoLine = (record: CompactionRecord | undefined) =>
         id: record.compactionId,
         cause: record.cause,
         outcome: record.outcome,
+        ...(record.errorCode === undefined ? {} : { error: record.errorCode }),
         before: record.tokensBefore ?? null,
         after: record.tokensAfter ?? null,
       }
 
 /** What the Temporal UI shows of the running workflow; costs no history. */
 export function detailsOf(session: SessionState): string {
-  const { status, turn, step, requestId, reading, waitingPrompts, compactionId } = session.view()
+  const { status, turn, step, requestId, reading, waitingPrompts, compactionId, blocked } = session.view()
   const limit = reading?.limit ?? null
   const last = session.history.last
   const lines = [
@@ -181,7 +186,8 @@ export function detailsOf(session: SessionState): string {
     compactionId === null ? undefined : `compacting \`${compactionId}\``,
     last === undefined || last.outcome === 'running'
       ? undefined
-      : `last compaction \`${last.compactionId}\`: ${last.outcome}`,
+      : `last compaction \`${last.compactionId}\`: ${last.outcome}${last.errorMessage === undefined ? '' : `, ${last.errorCode ?? ''} ${last.errorMessage}`}`,
+    blocked === null ? undefined : `**blocked** (${blocked.reason}): ${blocked.message}`,
     waitingPrompts === 0 ? undefined : `${waitingPrompts} prompts wait`,
   ]
   return lines.filter((line) => line !== undefined).join('  \n')

@@ -323,6 +323,9 @@ function compactionPart(scriptOf: ScriptOf, known: Known) {
       const outcome = session.end(input.compactionId, { paid: input.paid })
       return settle(session, input.requestIds, outcome)
     },
+    async sessionRunHooks(input: Input<'sessionRunHooks'>): Promise<Result<'sessionRunHooks'>> {
+      return { reading: known(input.sessionId).reading() }
+    },
     async sessionCloseAttempt(input: Input<'sessionCloseAttempt'>): Promise<CompactionOutcome> {
       const session = known(input.sessionId)
       const attempt = session.attempts.get(input.compactionId)

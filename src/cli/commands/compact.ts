@@ -60,10 +60,10 @@ async function showResult(
   result: CompactionResult | null,
 ): Promise<void> {
   if (result === null) {
-    const reason = outcome?.reason ?? 'nothing'
+    const { reason = 'nothing', message } = outcome ?? {}
     return output.result(
-      { outcome: 'nothing', reason },
-      `Nothing was compacted: ${reasonText(reason)}. The conversation is as it was.`,
+      { outcome: 'nothing', reason, ...(message === undefined ? {} : { message }) },
+      `Nothing was compacted: ${message ?? reasonText(reason)}. The conversation is as it was.`,
     )
   }
   const { compactionId, tokensBefore, tokensAfter, shadowedSeqs, durationMs, startSeq, endSeq } = result

@@ -1,8 +1,35 @@
+import { archiveText } from '../../shared/compaction/archive.ts'
+import { SessionError } from '../../shared/errors.ts'
+import type { SessionStore } from '../../shared/ports/store.ts'
+import { keys } from '../../shared/session/keys.ts'
+import { surfaceAt } from '../../shared/session/surface-at.ts'
 import type { Run } from '../action.ts'
 import { logPages } from '../read-log.ts'
 
-export const exportLog: Run<{ readonly surface?: boolean }> = async (setting, [id = ''], { surface }) => {
+interface ExportOptions {
+  readonly surface?: boolean
+  readonly compaction?: string
+}
+
+export const exportLog: Run<ExportOptions> = async (setting, [id = ''], { surface, compaction }) => {
   const { store } = await setting.stored(id)
-  const pages = surface ? [(await store.surface(id)).nodes] : logPages(store, id)
-  for await (const page of pages) for (const event of page) console.log(JSON.stringify(event))
+  if (compaction !== undefined) return print(await archiveOf(store, id, compaction))
+  if (surface) return print(archiveText((await store.surface(id)).nodes))
+  for await (const page of logPages(store, id)) for (const event of page) console.log(JSON.stringify(event))
+}
+
+function print(text: string): void {
+  process.stdout.write(text)
+}
+
+/** The bytes of the compaction's archive, by the store alone. */
+async function archiveOf(store: SessionStore, sessionId: string, compactionId: string): Promise<string> {
+  const start = await store.eventByKey(sessionId, keys.compactStart(compactionId))
+  if (start === null) {
+    throw new SessionError(
+      'InvalidInput',
+      `Session ${sessionId} has no compaction ${JSON.stringify(compactionId)} that began: its compactions are listed by history.`,
+    )
+  }
+  return archiveText(await surfaceAt(store, sessionId, start.seq))
 }

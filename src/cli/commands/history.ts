@@ -35,6 +35,6 @@ function outcomeText({ state, outcome }: Pick<AttemptRow, 'state' | 'outcome'>):
   if (outcome === null) return state
   if (outcome.error !== undefined) return `failed (${outcome.error.code}): ${outcome.error.message}`
   if (outcome.outcome === 'nothing' && outcome.reason !== undefined)
-    return `nothing: ${reasonText(outcome.reason)}`
+    return `nothing: ${reasonText(outcome.reason)}${outcome.message === undefined ? '' : ` (${outcome.message})`}`
   return outcome.outcome
 }

@@ -2,6 +2,7 @@ import { isSessionError, type Session, type SessionState } from '../../client/in
 import type { SessionRow } from '../../shared/ports/store.ts'
 import type { Run } from '../action.ts'
 import { COMMAND } from '../command-name.ts'
+import { printable } from '../draw-event.ts'
 import { formatCount } from '../table.ts'
 
 /** What only the workflow knows, or why it does not say. */
@@ -59,7 +60,7 @@ function describeState(row: SessionRow, waiting: number, live: Live): string {
     ['model', modelOf(row) ?? 'none'],
     ['log', `${row.head} events, ${row.lastTurn} turns, ${row.generation} replacements`],
     ['inbox', `${waiting} waiting`],
-    ...('state' in live ? contextLine(live.state) : []),
+    ...('state' in live ? [...contextLine(live.state), ...troubleLines(live.state)] : []),
   ]
   return lines.map(([name = '', value]) => `${name.padEnd(10)} ${value}`).join('\n')
 }
@@ -73,4 +74,18 @@ function contextLine({ reading }: SessionState): string[][] {
   if (reading === null) return []
   const limit = reading.limit === null ? 'compaction off' : `compacts at ${formatCount(reading.limit)}`
   return [['context', `${formatCount(reading.tokens)} tokens, ${limit}, pressure ${reading.pressure}`]]
+}
+
+function troubleLines({ blocked, lastFailure }: SessionState): string[][] {
+  return [
+    ...(blocked === null ? [] : [['blocked', `${blocked.reason}: ${printable(blocked.message)}`]]),
+    ...(lastFailure === null
+      ? []
+      : [
+          [
+            'failed',
+            `${lastFailure.compactionId} (${lastFailure.errorCode ?? 'refused'}): ${printable(lastFailure.errorMessage ?? '')}`,
+          ],
+        ]),
+  ]
 }

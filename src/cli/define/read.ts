@@ -1,4 +1,4 @@
-import type { Command } from 'commander'
+import { type Command, Option } from 'commander'
 import { action } from '../action.ts'
 import { wholeNumber } from '../option-values.ts'
 
@@ -45,6 +45,15 @@ export function defineReadCommands(program: Command): void {
     .argument('<session>', 'its id')
     .description('the whole log as JSON lines, from which the session can be rebuilt')
     .option('--surface', 'only the messages that the model sees now')
-    .addHelpText('after', '\nExample:\n  durable-compaction export fix-42 > fix-42.jsonl')
+    .addOption(
+      new Option(
+        '--compaction <id>',
+        'only the messages that the model saw when this compaction began: the bytes of its archive',
+      ).conflicts('surface'),
+    )
+    .addHelpText(
+      'after',
+      '\nExamples:\n  durable-compaction export fix-42 > fix-42.jsonl\n  durable-compaction export fix-42 --compaction t3.s2.pressure.0',
+    )
     .action(action(async () => (await import('../commands/export.ts')).exportLog))
 }

@@ -28,6 +28,8 @@ export interface CheckpointSource {
   readonly pinEvents: readonly SessionEvent[]
   readonly policy: ResolvedPolicy
   readonly countTokens: (text: string) => number
+  /** Where the replaced messages lie as a file. */
+  readonly archivePath?: string
 }
 
 export interface CheckpointInput extends CheckpointSource {
@@ -37,8 +39,6 @@ export interface CheckpointInput extends CheckpointSource {
   readonly summary: readonly ContentBlock[] | null
   /** Paths below it are written relative to it. */
   readonly workingDirectory?: string
-  /** Where the replaced messages lie as a file. */
-  readonly archivePath?: string
   /** Whether the session has the `history` tool. */
   readonly historyTool?: boolean
   /** One line on why the checkpoint stands here. */
@@ -120,12 +120,15 @@ const PARTS_OF_SPAN = 0.4
 
 /** Pins and budget of the next checkpoint, before anything is summarized. */
 export function planCheckpoint(source: CheckpointSource): CheckpointPlan {
-  const { nodes, previous, policy, pinEvents, countTokens } = source
+  const { nodes, previous, policy, pinEvents, countTokens, archivePath = '' } = source
   const states = placedStates(nodes, previous)
   const carried = states.flatMap(({ state }) => state.pins)
   const pins = collectPins({ policy, events: pinEvents, nodes, carried, countTokens })
   const fixedTokens =
-    countTokens(renderPins(pins.pins, pins.left)) + countTokens(policy.framePrefix) + FRAME_TOKENS
+    countTokens(renderPins(pins.pins, pins.left)) +
+    countTokens(policy.framePrefix) +
+    countTokens(archivePath) +
+    FRAME_TOKENS
   const spanTokens = tokensOf(nodes)
   const limits = {
     ...policy,

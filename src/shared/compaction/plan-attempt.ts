@@ -46,7 +46,11 @@ export function planAttempt(input: PlanAttemptInput): PlannedAttempt {
   const copies = shortened.events
   const after = copies.length === 0 ? before : readingAt(input, shortened.surface)
   const end = (kind: 'pruned' | 'nothing', reason?: string) =>
-    voidAttempt(input, shortened, { kind, reason, before, after })
+    voidAttempt(input, shortened, {
+      said: { outcome: kind, ...(reason === undefined ? {} : { reason }) },
+      before,
+      after,
+    })
   if (attempt.cause === 'pressure' && after.pressure !== 'over') {
     return copies.length > 0
       ? end('pruned')
@@ -72,6 +76,15 @@ export function planAttempt(input: PlanAttemptInput): PlannedAttempt {
       checkpointTokens: policy.checkpointTokens,
     },
   }
+}
+
+/** The attempt that a hook did not allow: nothing is shortened, nothing selected. */
+export function forbiddenAttempt(
+  input: PlanAttemptInput,
+  said: Pick<CompactionOutcome, 'outcome' | 'reason' | 'message' | 'error'>,
+): PlannedAttempt {
+  const before = readingAt(input, input.surface)
+  return voidAttempt(input, { events: [], surface: input.surface }, { said, before, after: before })
 }
 
 const readingAt = (
@@ -121,8 +134,7 @@ interface Shortened {
 }
 
 interface End {
-  readonly kind: 'pruned' | 'nothing'
-  readonly reason: string | undefined
+  readonly said: Pick<CompactionOutcome, 'outcome' | 'reason' | 'message' | 'error'>
   readonly before: Reading
   readonly after: Reading
 }
@@ -130,13 +142,12 @@ interface End {
 function voidAttempt(
   { attempt, header, meter, replies, nowMs }: PlanAttemptInput,
   shortened: Shortened,
-  { kind, reason, before, after }: End,
+  { said, before, after }: End,
 ): PlannedAttempt {
   const outcome: CompactionOutcome = {
     v: 1,
     compactionId: attempt.compactionId,
-    outcome: kind,
-    ...(reason === undefined ? {} : { reason }),
+    ...said,
     reading: after,
     tokensBefore: before.tokens,
     tokensAfter: after.tokens,

@@ -25,7 +25,7 @@ export function takeReading(input: ReadingInput): Reading {
   const modelKey = modelKeyOf(header)
   const tokens = contextTokens({ nodes, generation, overheadTokens, meter, modelKey, pendingTokens })
   const limit = header.policy.pressureTokens
-  const reading = { headSeq: head, generation, tokens, limit }
+  const reading = { headSeq: head, generation, tokens, limit, ...whyOff(header) }
   if (limit === null || tokens < limit) return { ...reading, pressure: 'none' }
   if (ratioOf(meter, modelKey) * overheadTokens >= limit) return { ...reading, pressure: 'overhead' }
   const holds = breakerHolds(meter.breaker, {
@@ -35,6 +35,13 @@ export function takeReading(input: ReadingInput): Reading {
     surfaceTokens: nodes.reduce((sum, node) => sum + node.tokens, 0),
   })
   return { ...reading, pressure: holds ? 'held' : 'over' }
+}
+
+/** Only where the policy compacts by itself: one that says otherwise needs no reason. */
+function whyOff({ policy, model }: Header): Pick<Reading, 'off'> {
+  const isOff =
+    policy.auto && model !== null && policy.contextWindow === null && policy.pressureTokens === null
+  return isOff ? { off: 'window-unknown' } : {}
 }
 
 /** `provider/model` of a header, the key of the meter's ratios. */

@@ -91,6 +91,10 @@ export const attemptErrorSchema = z.strictObject({
 })
 export type AttemptError = z.infer<typeof attemptErrorSchema>
 
+/** What people are told once. It stands in the log alone: the model can do nothing about it. */
+export const noticeCodeSchema = z.enum(['held', 'overhead', 'window-unknown', 'hook-failed'])
+export type NoticeCode = z.infer<typeof noticeCodeSchema>
+
 const shadowedRangeSchema = z.strictObject({ start: seq, end: seq })
 
 /** What a checkpoint dropped. */
@@ -133,6 +137,11 @@ export const eventDataSchemas = {
   }),
   'session/pin': z.strictObject({ id: z.string(), text: z.string().optional(), seq: seq.optional() }),
   'session/unpin': z.strictObject({ id: z.string() }),
+  'session/notice': z.strictObject({
+    code: noticeCodeSchema,
+    message: z.string(),
+    compactionId: z.string().optional(),
+  }),
   'session/close': z.strictObject({ reason: z.string().optional() }),
   'tool/claim': z.strictObject({ callId: z.string(), runId: z.string(), attempt: z.int() }),
   'tool/result': z.strictObject({

@@ -55,6 +55,8 @@ export const keys = {
   compactSummary: (id: string) => `compact.${id}.summary`,
   compactCheckpoint: (id: string) => `compact.${id}.checkpoint`,
   compactEnd: (id: string) => `compact.${id}.end`,
+  /** Message `n` that `afterCompaction` gave. */
+  compactContext: (id: string, n: number) => `compact.${id}.context.${n}`,
   compactRestore: (id: string) => `compact.${id}.restore`,
 } as const
 

@@ -1,0 +1,140 @@
+import type { z } from 'zod'
+import type { runHooksInputSchema, runHooksResultSchema } from '../shared/activity-protocol.ts'
+import { LIMITS } from '../shared/limits.ts'
+import type { CompactionHooks, HookedCompaction, HookMessages } from '../shared/ports/hooks.ts'
+import type { ContentBlock } from '../shared/session/content.ts'
+import type { NewEvent } from '../shared/session/events.ts'
+import { keys } from '../shared/session/keys.ts'
+import { promptContent, promptProblem } from '../shared/session/prompt-content.ts'
+import { wellFormed } from '../shared/session/well-formed.ts'
+import { priceContent } from '../shared/tokens/price.ts'
+import type { ActivityDeps } from './deps.ts'
+import { callHook } from './hooks/call-hook.ts'
+import { asOwner } from './owner.ts'
+import { currentReading } from './session-view.ts'
+import { writeNotice } from './write-notice.ts'
+
+type RunHooksInput = z.infer<typeof runHooksInputSchema>
+type RunHooksResult = z.infer<typeof runHooksResultSchema>
+
+/**
+ * Tells the worker's hooks of the end of an attempt, and appends what `afterCompaction` gives, once. A hook that fails changes nothing of the end; its error is in
+ * the log.
+ *
+ * @throws SessionError `Fenced`, `StoreUnavailable`
+ */
+export async function runHooks(deps: ActivityDeps, input: RunHooksInput): Promise<RunHooksResult> {
+  const { sessionId, compactionId, parent, turn } = input
+  const error = await told(deps, input)
+  if (error !== undefined) {
+    await writeNotice(deps, {
+      sessionId,
+      actor: parent,
+      turn,
+      id: `after.${compactionId}`,
+      code: 'hook-failed',
+      message: error,
+      compactionId,
+    })
+  }
+  const reading = await currentReading(deps, sessionId)
+  return { reading, ...(error === undefined ? {} : { hookError: error }) }
+}
+
+async function told(deps: ActivityDeps, input: RunHooksInput): Promise<string | undefined> {
+  const { hooks } = deps
+  if (hooks === undefined) return undefined
+  const { outcome } = input.outcome
+  if (outcome === 'compacted') return afterCompaction(deps, hooks, input)
+  if (outcome === 'failed') return compactionFailed(hooks, input)
+  return undefined
+}
+
+async function compactionFailed(hooks: CompactionHooks, input: RunHooksInput): Promise<string | undefined> {
+  const { error, paid } = input.outcome
+  if (hooks.compactionFailed === undefined || error === undefined) return undefined
+  const answer = await callHook('compactionFailed', hooks.timeoutMs, async (signal) =>
+    hooks.compactionFailed?.({ ...hooked(input, signal), error, paid }),
+  )
+  return 'error' in answer ? answer.error : undefined
+}
+
+async function afterCompaction(
+  deps: ActivityDeps,
+  hooks: CompactionHooks,
+  input: RunHooksInput,
+): Promise<string | undefined> {
+  const { sessionId, compactionId, outcome } = input
+  const { startSeq = 0, summarySeq = 0, checkpointSeq = 0, endSeq = 0, tokensAfter, paid } = outcome
+  if (hooks.afterCompaction === undefined) return undefined
+  if ((await deps.store.eventByKey(sessionId, keys.compactContext(compactionId, 0))) !== null)
+    return undefined
+  const answer = await callHook('afterCompaction', hooks.timeoutMs, async (signal) =>
+    hooks.afterCompaction?.({
+      ...hooked(input, signal),
+      tokensAfter,
+      startSeq,
+      summarySeq,
+      checkpointSeq,
+      endSeq,
+      paid,
+    }),
+  )
+  if ('error' in answer) return answer.error
+  const given = contentsOf(answer.value)
+  if ('error' in given) return given.error
+  if (given.contents.length > 0) await append(deps, input, given.contents)
+  return undefined
+}
+
+function hooked(input: RunHooksInput, signal: AbortSignal): HookedCompaction {
+  const { sessionId, compactionId, cause, turn, outcome } = input
+  const focus = outcome.focus ?? input.focus ?? ''
+  return {
+    sessionId,
+    compactionId,
+    cause,
+    turn,
+    ...(focus === '' ? {} : { focus }),
+    tokensBefore: outcome.tokensBefore,
+    signal,
+  }
+}
+
+type Contents = readonly (readonly ContentBlock[])[]
+
+/** The messages of a hook, checked as a prompt is. None of them is appended when one cannot be. */
+function contentsOf(
+  given: HookMessages | undefined | null,
+): { readonly contents: Contents } | { readonly error: string } {
+  if (given === undefined || given === null) return { contents: [] }
+  if (!Array.isArray(given.messages))
+    return { error: 'afterCompaction must return nothing or { messages: [text or content blocks, …] }.' }
+  const messages: HookMessages['messages'] = given.messages
+  for (const [n, message] of messages.entries()) {
+    const problem = promptProblem(message)
+    if (problem !== undefined) return { error: `afterCompaction: message ${n + 1}: ${problem}.` }
+  }
+  const contents = messages.map((message) => wellFormed(promptContent(message)))
+  const tokens = contents.reduce((sum, content) => sum + priceContent(content), 0)
+  if (tokens <= LIMITS.hookMessageTokens) return { contents }
+  return {
+    error: `afterCompaction gave messages of ${tokens} tokens, allowed are ${LIMITS.hookMessageTokens} together: none of them was added.`,
+  }
+}
+
+async function append(deps: ActivityDeps, input: RunHooksInput, contents: Contents): Promise<void> {
+  const { sessionId, compactionId, turn, parent } = input
+  const events = contents.map(
+    (content, n): NewEvent<'user/message'> => ({
+      key: keys.compactContext(compactionId, n),
+      type: 'user/message',
+      turn,
+      step: null,
+      data: { content: [...content], source: 'context' },
+      tokens: priceContent(content),
+      surfaceOp: 'append',
+    }),
+  )
+  await asOwner(deps, sessionId, parent, (actor) => deps.store.append({ sessionId, actor, turn, events }))
+}
