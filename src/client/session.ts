@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto'
 import type { Client, WorkflowHandle } from '@temporalio/client'
 import type { z } from 'zod'
+import { recordOfAttempt } from '../shared/compaction-record.ts'
 import type { ControlRequest } from '../shared/control-protocol.ts'
-import { recordedEnd, recordOfAttempt } from '../shared/compaction-record.ts'
 import { SessionError } from '../shared/errors.ts'
 import { LIMITS } from '../shared/limits.ts'
 import type { Delivery, SessionRow, SessionStore } from '../shared/ports/store.ts'
@@ -261,7 +261,7 @@ export class Session {
     if (record.outcome !== 'running') return record
     const attempt = await this.#options.store?.attempt(this.id, record.compactionId)
     if (!attempt?.outcome) return record
-    return { ...record, ...recordedEnd(attempt.outcome), endedAt: attempt.endedAt ?? record.startedAt }
+    return { ...record, ...recordOfAttempt(attempt) }
   }
 
   contextReading(): Promise<Reading | null> {
