@@ -10,7 +10,7 @@ export async function checkpointSource(
   deps: ActivityDeps,
   session: SessionRow,
   nodes: readonly SurfaceNode[],
-  archivePath: string | undefined,
+  archivePath?: string,
 ): Promise<CheckpointSource> {
   const { sessionId } = session
   const [previous, pinEvents] = await Promise.all([
