@@ -41,9 +41,9 @@ export async function callModel(deps: ActivityDeps, input: CallModelInput): Prom
   const surface = await microPass(deps, input, actor)
   const [session, replies] = await Promise.all([loadSession(deps, sessionId), countReplies(deps, sessionId)])
   await announce(deps, { turn, step, actor, session, surface, replies })
-  const refusal = await preflight(deps, session, surface, replies)
-  if (refusal !== null) return { kind: 'needs-compaction', ...refusal }
   const request = turnRequest(sessionId, session.header, surface.nodes, replies)
+  const refusal = await preflight(deps, { session, surface, request, turn })
+  if (refusal !== null) return { kind: 'needs-compaction', ...refusal }
   const reply = await generate(deps, request, surface, keys.assistant(turn, step))
   return landReply(deps, { input, actor, session, surface, request, reply })
 }

@@ -1,31 +1,42 @@
 import { ratioOf } from '../shared/compaction/meter.ts'
 import { modelKeyOf } from '../shared/compaction/pressure.ts'
 import { tooLargeSentence } from '../shared/compaction/too-large.ts'
+import type { ModelRequest } from '../shared/ports/model.ts'
 import type { SessionRow, SurfaceSnapshot } from '../shared/ports/store.ts'
 import type { Reading } from '../shared/protocol.ts'
 import type { ActivityDeps } from './deps.ts'
 import { overheadOf } from './overhead.ts'
 import { loadMeter, readingOf } from './session-view.ts'
+import { tooManyBytes } from './too-many-bytes.ts'
 
-/** O2: a request that is known not to fit is never sent. Null when it fits, or when nobody knows the window. */
+interface Sending {
+  readonly session: SessionRow
+  /** What the request was made of. */
+  readonly surface: SurfaceSnapshot
+  readonly request: ModelRequest
+  readonly turn: number
+}
+
+/** O2: a request that is known not to fit is never sent. Tokens and bytes are two limits. Null when it fits, or when nobody knows the window. */
 export async function preflight(
   deps: ActivityDeps,
-  session: SessionRow,
-  snapshot: SurfaceSnapshot,
-  replies: number,
+  { session, surface, request, turn }: Sending,
 ): Promise<{ readonly reading: Reading; readonly message: string } | null> {
   const { header } = session
-  const { contextWindow, replyMaxTokens } = header.policy
-  if (contextWindow === null) return null
   const meter = await loadMeter(deps, session)
-  const reading = readingOf({ header, snapshot, meter, replies, nowMs: deps.clock() })
-  if (reading.tokens + replyMaxTokens <= contextWindow) return null
-  const message = tooLargeSentence({
-    ...overheadOf(header),
-    header,
-    nodes: snapshot.nodes,
-    requestTokens: reading.tokens,
-    ratio: ratioOf(meter, modelKeyOf(header)),
-  })
-  return { reading, message }
+  const nowMs = deps.clock()
+  const reading = readingOf({ header, snapshot: surface, meter, replies: request.index, nowMs })
+  const { contextWindow, replyMaxTokens } = header.policy
+  const hasRoom = contextWindow === null || reading.tokens + replyMaxTokens <= contextWindow
+  const message = hasRoom
+    ? tooManyBytes(request, deps.models[request.provider])
+    : tooLargeSentence({
+        ...overheadOf(header),
+        header,
+        nodes: surface.nodes,
+        turn,
+        requestTokens: reading.tokens,
+        ratio: ratioOf(meter, modelKeyOf(header)),
+      })
+  return message === undefined ? null : { reading, message }
 }

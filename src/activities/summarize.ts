@@ -148,6 +148,9 @@ async function inputOf(
     limitTokens: budget.summaryLimitTokens,
     spanTokens: plan.shadowedTokenCount,
     usageRatio: ratioOf(await loadMeter(deps, session), `${request.provider}/${request.model}`),
+    ...(row.cause === 'context-overflow' && isOwnModel(session, request)
+      ? { refusedTokens: plan.tokensBefore + policy.replyMaxTokens }
+      : {}),
     countTokens,
     priceContent,
   }
@@ -162,7 +165,7 @@ function summaryHeader(session: SessionRow): SessionRow['header'] {
       provider: session.header.provider ?? 'none',
       model: session.header.model ?? 'none',
     }
-  const isOwn = summarizer.provider === session.header.provider && summarizer.model === session.header.model
+  const isOwn = isOwnModel(session, summarizer)
   // Settings of one model may be invalid for another, and without a shared cache nothing is gained by keeping them.
   return {
     ...session.header,
@@ -171,6 +174,11 @@ function summaryHeader(session: SessionRow): SessionRow['header'] {
     sampling: isOwn ? session.header.sampling : {},
   }
 }
+
+const isOwnModel = (
+  { header }: SessionRow,
+  other: { readonly provider: string; readonly model: string },
+): boolean => other.provider === header.provider && other.model === header.model
 
 function splitAt(span: readonly SurfaceNode[], ends: readonly number[]): SurfaceNode[][] {
   const chunks: SurfaceNode[][] = [[]]

@@ -11,6 +11,8 @@ export const LIMITS = {
   inlineBytes: 256 * 1024,
   /** What a session is started with: system prompt, policy, sampling. Below the server's 2 MiB for one payload. */
   startBytes: 1024 * 1024,
+  /** Body of one request to a model, where its client names no other limit: that of the Anthropic API. */
+  requestBytes: 32_000_000,
   /** Kept output of one tool call; what is beyond is counted, not kept. */
   toolOutputBytes: 16 * 1024 * 1024,
   /** Tool calls of one step that run; the others get an error result. */

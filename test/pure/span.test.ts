@@ -52,6 +52,23 @@ test('retainTokens 0 keeps only what the model has not yet seen (faults D02, G05
   assert.deepEqual(seqs(select(answeredTurn.nodes, 'pressure', { policy: policyOf(0) })), upTo(21))
 })
 
+test('fault A05 what an ended turn left unanswered is taken for an overflow, and by a person who finds nothing else', () => {
+  const left = surface().reply('hi').user('a huge prompt', 'prompt', { tokens: 30_000, turn: 2 })
+  const { nodes } = left.user('a short one', 'prompt', { tokens: 10, turn: 3 })
+  assert.deepEqual(seqs(select(nodes, 'context-overflow', { turn: 3 })), upTo(1))
+  assert.equal(
+    seqs(select(nodes, 'context-overflow', { turn: 2 })),
+    'too-small',
+    'the open turn keeps its own',
+  )
+  assert.equal(seqs(select(nodes, 'pressure', { turn: 3 })), 'too-small')
+  const again = surface()
+    .checkpoint('[Checkpoint]', { turn: null })
+    .user('huge', 'prompt', { tokens: 30_000 })
+  again.user('a short one', 'prompt', { tokens: 10, turn: 2 })
+  assert.deepEqual(seqs(select(again.nodes, 'manual', { turn: null })), upTo(1))
+})
+
 test('B4 O6 the unanswered prompt is never in the span, whatever its size', () => {
   const { nodes } = tenSteps().reply('done').user('a huge paste', 'prompt', { tokens: 100_000 })
   for (const cause of ['pressure', 'context-overflow', 'manual', 'tool'] as const) {

@@ -59,7 +59,15 @@ export function planAttempt(input: PlanAttemptInput): PlannedAttempt {
   const { nodes } = shortened.surface
   const span = attempt.span === undefined ? {} : { span: attempt.span }
   const ratio = ratioOf(meter, modelKeyOf(header))
-  const selected = selectSpan({ nodes, cause: attempt.cause, policy, ...span, ratio, overheadTokens })
+  const selected = selectSpan({
+    nodes,
+    cause: attempt.cause,
+    policy,
+    turn: attempt.turn,
+    ...span,
+    ratio,
+    overheadTokens,
+  })
   if (selected.kind === 'nothing')
     return copies.length > 0 ? end('pruned', selected.reason) : end('nothing', selected.reason)
   const shadowed = new Set(selected.seqs)

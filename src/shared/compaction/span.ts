@@ -13,6 +13,8 @@ export interface SpanInput {
     ResolvedPolicy,
     'retainTokens' | 'pressureTokens' | 'checkpointTokens' | 'userTextTokens' | 'checkpointLimitTokens'
   >
+  /** The open turn; null between turns. Default 0: no turn has ended yet. */
+  readonly turn?: number | null
   /** Seqs of two nodes, inclusive, in surface order. Without it the span begins with the oldest node. */
   readonly span?: Span
   /** True tokens per token of our counter. */
@@ -47,13 +49,14 @@ export type SelectedSpan =
 
 /**
  * The nodes that a compaction replaces: whole units, and nothing that the model has not answered yet. For `pressure` all but the tail of
- * `retainTokens`; for other causes all but the newest unit; with `span` exactly that region.
+ * `retainTokens`; for other causes all but the newest unit; with `span` exactly that region. What an ended turn left unanswered is taken when
+ * a request does not fit, and when a person finds nothing else: it would keep the session too long for ever.
  *
  * @throws SessionError `InvalidSpan` for a region whose ends are not on the surface, not in order, split a pair, or take unanswered input
  */
 export function selectSpan(input: SpanInput): SelectedSpan {
   const { nodes } = input
-  const chosen = input.span === undefined ? nodes.slice(0, spanEnd(input)) : regionNodes(nodes, input.span)
+  const chosen = input.span === undefined ? spanNodes(input) : regionNodes(nodes, input.span)
   const [first, last] = [chosen[0], chosen.at(-1)]
   if (first === undefined || last === undefined)
     return { kind: 'nothing', reason: nodes.length === 0 ? 'empty' : 'only-tail' }
@@ -64,9 +67,19 @@ export function selectSpan(input: SpanInput): SelectedSpan {
   return { kind: 'span', seqs: chosen.map((node) => node.seq), tokens, from: first.seq, to: last.seq }
 }
 
-function spanEnd({ nodes, cause, policy, ratio, overheadTokens = 0 }: SpanInput): number {
-  if (cause !== 'pressure') return newestStart(nodes)
-  return tailStart(nodes, tailTokens(policy, ratio, overheadTokens))
+function spanNodes({
+  nodes,
+  cause,
+  policy,
+  ratio,
+  overheadTokens = 0,
+  turn = 0,
+}: SpanInput): readonly SurfaceNode[] {
+  if (cause === 'pressure') return nodes.slice(0, tailStart(nodes, tailTokens(policy, ratio, overheadTokens)))
+  const openTurn = turn ?? Number.POSITIVE_INFINITY
+  if (cause === 'context-overflow') return nodes.slice(0, newestStart(nodes, openTurn))
+  const answered = nodes.slice(0, newestStart(nodes))
+  return answered.every(isCheckpoint) ? nodes.slice(0, newestStart(nodes, openTurn)) : answered
 }
 
 /** Share of the pressure limit that a compaction leaves free, so that the next one is not due in the next step. */

@@ -1,6 +1,7 @@
 import { ContextOverflowError, type ModelReply, type ModelRequest } from '../ports/model.ts'
 import { type Summary, SummaryFailed } from '../ports/summarizer.ts'
 import { type ContentBlock, type Message, text } from '../session/content.ts'
+import { utf8Bytes } from '../session/prompt-content.ts'
 import { judgeSummary, summaryText } from './gate.ts'
 import { headTokens, messagesTokens } from './message-size.ts'
 import { correctiveInstruction } from './prompt.ts'
@@ -75,7 +76,7 @@ async function sendOnce(
     index,
   }
   const tokens = headTokens(request, input) + messagesTokens(request.messages, input)
-  if (!fits(run, tokens)) return 'overflow'
+  if (!fits(run, tokens) || bytesOf(request) > run.maxRequestBytes) return 'overflow'
   try {
     const { reply, accepted, refusedBecause } = await run.paid.call(index, { purpose, request, judge })
     if (accepted) return { accepted, text: summaryText(reply), reply }
@@ -90,6 +91,9 @@ async function sendOnce(
     return 'overflow'
   }
 }
+
+const bytesOf = ({ system, tools, messages }: ModelRequest): number =>
+  utf8Bytes(JSON.stringify([system, tools, messages]))
 
 /** The session's own settings, but no forced tool call, and no choice of a tool where there is none. */
 function samplingFor(sampling: ModelRequest['sampling'], hasTools: boolean): ModelRequest['sampling'] {

@@ -1,3 +1,4 @@
+import { LIMITS } from '../limits.ts'
 import type { ModelClient, ModelRequest } from '../ports/model.ts'
 import type { PaidCalls, SummarizeInput } from '../ports/summarizer.ts'
 import { isToolUse, type Message } from '../session/content.ts'
@@ -15,8 +16,10 @@ export interface SummaryRun {
   /** Provider's tokens per token of our counter. */
   readonly usageRatio: number
   readonly maxTokens: number
-  /** Smallest request that the provider refused as too long; nothing as large is sent again. */
+  /** Smallest request that the provider refused as too long; nothing about as large is sent again. */
   readonly refused: { tokens: number }
+  /** UTF-8 bytes that a request may have. */
+  readonly maxRequestBytes: number
 }
 
 /** Of providers whose ratio nobody knows. */
@@ -29,14 +32,18 @@ export async function startRun(
 ): Promise<SummaryRun> {
   const { model, sampling } = given.request
   const capacity = await client.capacity(model)
+  const usageRatio = given.usageRatio ?? client.firstUsageRatio?.(model) ?? DEFAULT_USAGE_RATIO
+  const maxTokens = replyRoom(given.maxTokens, sampling, capacity)
+  const { refusedTokens = Number.POSITIVE_INFINITY } = given
   return {
     input: capacity.acceptsMedia === false ? withoutMedia(given) : given,
     paid,
     signal,
     contextWindow: capacity.contextWindow,
-    usageRatio: given.usageRatio ?? client.firstUsageRatio?.(model) ?? DEFAULT_USAGE_RATIO,
-    maxTokens: replyRoom(given.maxTokens, sampling, capacity),
-    refused: { tokens: Number.POSITIVE_INFINITY },
+    usageRatio,
+    maxTokens,
+    refused: { tokens: (refusedTokens - maxTokens) / usageRatio },
+    maxRequestBytes: client.maxRequestBytes ?? LIMITS.requestBytes,
   }
 }
 
@@ -61,9 +68,12 @@ export const CALL_INDEX = {
   part: (chunk: number, node: number) => 1000 * (chunk + 1) + 2 * node,
 } as const
 
+/** A request that is smaller than a refused one by less than this would be refused, too. */
+const SMALLER_SHARE = 0.95
+
 /** Whether a request of so many tokens of our counter is worth sending. */
 export function fits({ contextWindow, usageRatio, maxTokens, refused }: SummaryRun, tokens: number): boolean {
-  if (tokens >= refused.tokens) return false
+  if (tokens >= SMALLER_SHARE * refused.tokens) return false
   return contextWindow === null || Math.ceil(tokens * usageRatio) + maxTokens <= contextWindow
 }
 

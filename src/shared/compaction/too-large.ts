@@ -4,6 +4,8 @@ import { newestStart } from './tail.ts'
 export interface TooLarge {
   readonly header: Pick<Header, 'provider' | 'model' | 'policy'>
   readonly nodes: readonly SurfaceNode[]
+  /** The open turn. */
+  readonly turn: number
   /** Of the next request, in the provider's tokens, estimated. */
   readonly requestTokens: number
   /** Prices by our counter. */
@@ -17,7 +19,7 @@ export interface TooLarge {
 export function tooLargeSentence(input: TooLarge): string {
   const { header, nodes, requestTokens } = input
   const { contextWindow, replyMaxTokens } = header.policy
-  const tail = nodes.slice(newestStart(nodes))
+  const tail = nodes.slice(newestStart(nodes, input.turn))
   const about = (tokens: number) => Math.ceil(input.ratio * tokens)
   const tailTokens = about(tail.reduce((sum, { tokens }) => sum + tokens, 0))
   const parts = [

@@ -52,6 +52,8 @@ export interface ModelClient {
   generate(request: ModelRequest, context: ModelCallContext): Promise<ModelReply>
   /** True tokens per token of our counter before anything was learned; default 1.2. */
   readonly firstUsageRatio?: (model: string) => number
+  /** UTF-8 bytes that the body of a request may have; default 32,000,000, the limit of the Anthropic API. */
+  readonly maxRequestBytes?: number
 }
 
 /** The provider refused the request because it does not fit the window. */

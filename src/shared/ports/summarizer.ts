@@ -49,6 +49,8 @@ export interface SummarizeInput {
   readonly priceContent: (content: readonly ContentBlock[]) => number
   /** The summarizer's tokens per token of our counter, as learned from its usage; default: what its client says of itself. */
   readonly usageRatio?: number
+  /** Tokens, of the provider and with the reply's, of a request to the same model that it has just refused as too long. */
+  readonly refusedTokens?: number
 }
 
 export interface Summary {
