@@ -5,7 +5,7 @@ import { gzipSync } from 'node:zlib'
 import type { WorkflowHandle } from '@temporalio/client'
 import { historyToJSON } from '@temporalio/common/lib/proto-utils.js'
 import type { Session } from '../src/client/index.ts'
-import type { ModelClient } from '../src/shared/ports/model.ts'
+import { ContextOverflowError, type ModelClient } from '../src/shared/ports/model.ts'
 import type { Tool } from '../src/shared/ports/tool.ts'
 import { scriptedModel } from '../src/worker/index.ts'
 import type { agentSession } from '../src/workflows/index.ts'
@@ -49,11 +49,15 @@ const WORDS: Tool = {
 const CALLING_REPLIES = 4
 /** Compacts before the last of them. */
 const PRESSING = { thresholdTokens: 4_500, retainTokens: 1_000 }
-const call = (id: string) => ({ type: 'tool_use', id, name: 'words', input: {} })
-const model: ModelClient = scriptedModel(
+/** What a case may have instead of the last calling reply: the call of `compact` beside it, or a refusal as too long before it. */
+let last: 'compact' | 'overflow' | null = null
+const call = (id: string, name = 'words') => ({ type: 'tool_use', id, name, input: {} })
+const scripted = scriptedModel(
   ({ index }) => {
     if (index >= CALLING_REPLIES) return 'Done.'
-    return { content: index === 0 ? [call('a0'), call('b0')] : [call(`c${index}`)] }
+    const calls = index === 0 ? [call('a0'), call('b0')] : [call(`c${index}`)]
+    if (last === 'compact' && index === CALLING_REPLIES - 1) calls.push(call('k0', 'compact'))
+    return { content: calls }
   },
   {
     capacity: { contextWindow: 16_000, maxOutputTokens: 4_000 },
@@ -63,6 +67,15 @@ const model: ModelClient = scriptedModel(
     },
   },
 )
+const model: ModelClient = {
+  ...scripted,
+  async generate(request, context) {
+    const isLast = request.purpose === 'turn' && request.index === CALLING_REPLIES - 1
+    if (!isLast || last !== 'overflow') return scripted.generate(request, context)
+    last = null
+    throw new ContextOverflowError('prompt is too long')
+  },
+}
 
 const ask = async (session: Session, text: string) =>
   (await session.prompt(`Prompt ${text}`, { requestId: text })).result({ timeoutMs: 120_000 })
@@ -85,6 +98,18 @@ const CASES: Readonly<Record<string, Case>> = {
   },
   pressure: async (_real, start) => {
     const session = await start({ policy: PRESSING })
+    await ask(session, 'A')
+    await finish(session)
+  },
+  'overflow-recovery': async (_real, start) => {
+    const session = await start()
+    last = 'overflow'
+    await ask(session, 'A')
+    await finish(session)
+  },
+  'compact-tool': async (_real, start) => {
+    const session = await start()
+    last = 'compact'
     await ask(session, 'A')
     await finish(session)
   },
@@ -185,6 +210,7 @@ async function record(name: string): Promise<void> {
   if (existsSync(path) && !values.replace) return console.log(`${path} is kept`)
   const started: Session[] = []
   summaries = null
+  last = null
   await CASES[name]?.(real, async (options) => {
     const session = await real.start(options)
     started.push(session)

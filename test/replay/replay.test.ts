@@ -19,6 +19,12 @@ interface RecordedEvent {
   readonly eventType: string
   readonly activityTaskScheduledEventAttributes?: { readonly activityType: { readonly name: string } }
   readonly startChildWorkflowExecutionInitiatedEventAttributes?: { readonly workflowId: string }
+  readonly activityTaskFailedEventAttributes?: {
+    readonly failure: { readonly applicationFailureInfo?: { readonly type: string } }
+  }
+  readonly activityTaskCompletedEventAttributes?: {
+    readonly result?: { readonly payloads: readonly { readonly data: string }[] }
+  }
 }
 
 const cases = readdirSync(FOLDER).map((file) => ({
@@ -37,7 +43,7 @@ const replay = ({ history, workflowId }: RecordedRun) =>
 
 describe('recorded sessions replay', () => {
   test('there are as many as were recorded', () => {
-    assert.ok(cases.length >= 9, `${cases.length} files in ${FOLDER.pathname}`)
+    assert.ok(cases.length >= 11, `${cases.length} files in ${FOLDER.pathname}`)
   })
 
   for (const { name, runs } of cases) {
@@ -49,9 +55,12 @@ describe('recorded sessions replay', () => {
 
 /** What a change of the workflows would look like to sessions that are open. */
 describe('a changed workflow does not replay', () => {
-  const pressure = cases.find(({ name }) => name === 'pressure')
-  const session = pressure?.runs.find(({ workflowId }) => !workflowId.includes('/compact/'))
-  const compaction = pressure?.runs.find(({ workflowId }) => workflowId.includes('/compact/'))
+  const runOf = (name: string, isCompaction = false) =>
+    cases
+      .find((each) => each.name === name)
+      ?.runs.find(({ workflowId }) => workflowId.includes('/compact/') === isCompaction)
+  const session = runOf('pressure')
+  const compaction = runOf('pressure', true)
 
   test('another activity', async () => {
     await rejects(
@@ -81,6 +90,58 @@ describe('a changed workflow does not replay', () => {
     )
   })
 
+  for (const name of ['overflow-recovery', 'compact-tool']) {
+    test(`${name}: another child`, async () => {
+      await rejects(
+        runOf(name),
+        (event) => event.startChildWorkflowExecutionInitiatedEventAttributes !== undefined,
+        (event) => ({
+          ...event,
+          startChildWorkflowExecutionInitiatedEventAttributes: {
+            ...event.startChildWorkflowExecutionInitiatedEventAttributes,
+            workflowId: 'other',
+          },
+        }),
+      )
+    })
+  }
+
+  test('overflow-recovery: a refusal that is no overflow would start no compaction', async () => {
+    await rejects(
+      runOf('overflow-recovery'),
+      (event) => failureOf(event)?.applicationFailureInfo?.type === 'ContextOverflow',
+      (event) => ({
+        ...event,
+        activityTaskFailedEventAttributes: {
+          ...event.activityTaskFailedEventAttributes,
+          failure: {
+            ...failureOf(event),
+            applicationFailureInfo: { type: 'ModelFailed', nonRetryable: true },
+          },
+        },
+      }),
+    )
+  })
+
+  test('compact-tool: a reply that did not call it would start no compaction', async () => {
+    await rejects(
+      runOf('compact-tool'),
+      (event) => resultOf(event)?.['compact'] !== undefined,
+      (event) => {
+        const { compact: _, ...rest } = resultOf(event) ?? {}
+        const [payload] = event.activityTaskCompletedEventAttributes?.result?.payloads ?? []
+        const data = Buffer.from(JSON.stringify(rest)).toString('base64')
+        return {
+          ...event,
+          activityTaskCompletedEventAttributes: {
+            ...event.activityTaskCompletedEventAttributes,
+            result: { payloads: [{ ...payload, data }] },
+          },
+        }
+      },
+    )
+  })
+
   test('another order of the compaction', async () => {
     await rejects(
       compaction,
@@ -95,6 +156,15 @@ describe('a changed workflow does not replay', () => {
     )
   })
 })
+
+const failureOf = (event: RecordedEvent) => event.activityTaskFailedEventAttributes?.failure
+
+/** What an activity returned. */
+function resultOf(event: RecordedEvent): Readonly<Record<string, unknown>> | undefined {
+  const [payload] = event.activityTaskCompletedEventAttributes?.result?.payloads ?? []
+  if (payload === undefined) return undefined
+  return JSON.parse(Buffer.from(payload.data, 'base64').toString()) as Record<string, unknown>
+}
 
 async function rejects(
   run: RecordedRun | undefined,

@@ -3,10 +3,6 @@ import { after, before, describe, test } from 'node:test'
 import type { WorkflowHandle } from '@temporalio/client'
 import type { Session } from '../../src/client/index.ts'
 import type { Tool } from '../../src/shared/ports/tool.ts'
-import { text } from '../../src/shared/session/content.ts'
-import type { SessionEvent } from '../../src/shared/session/events.ts'
-import { deriveMessages } from '../../src/shared/session/messages.ts'
-import { requestProblems } from '../../src/shared/session/request-check.ts'
 import { scriptedModel } from '../../src/worker/index.ts'
 import type { agentSession } from '../../src/workflows/index.ts'
 import { eventually } from '../support/eventually.ts'
@@ -14,6 +10,7 @@ import { Gate } from '../support/gate.ts'
 import { runIds } from '../support/history.ts'
 import { openRealSessions, type RealSessions, whenIdle } from '../support/real-sessions.ts'
 import { resetBefore } from '../support/reset.ts'
+import { assertWhole, ofType } from '../support/whole-log.ts'
 
 // What the workflows do to the log of a session: real activities and store, a scripted model.
 
@@ -51,9 +48,6 @@ before(async () => {
 })
 after(() => real.close())
 
-const ofType = <T extends SessionEvent['type']>(events: readonly SessionEvent[], type: T) =>
-  events.filter((event): event is Extract<SessionEvent, { type: T }> => event.type === type)
-
 const workflowOf = (session: Session) => real.client.workflow.getHandle<typeof agentSession>(session.id)
 
 async function begin(policy: object = {}, hold: 'summaries' | 'nothing' = 'nothing') {
@@ -65,32 +59,11 @@ async function begin(policy: object = {}, hold: 'summaries' | 'nothing' = 'nothi
   return { session, gate, turn }
 }
 
-/** What must be true of every log, however it came about. */
-async function assertWhole(session: Session): Promise<SessionEvent[]> {
-  const events = await real.log(session)
-  assert.deepEqual(
-    events.map(({ seq }) => seq),
-    events.map((_event, i) => i),
-  )
-  const [starts, ends] = [ofType(events, 'compact/start'), ofType(events, 'compact/end')]
-  assert.deepEqual(
-    ends.map(({ data }) => data.compactionId),
-    starts.map(({ data }) => data.compactionId),
-  )
-  assert.equal(ofType(events, 'turn/start').length, ofType(events, 'turn/end').length)
-  const { nodes } = await real.store.surface(session.id)
-  const messages = deriveMessages(nodes)
-  const next =
-    messages.at(-1)?.role === 'assistant' ? [{ role: 'user' as const, content: [text('Next.')] }] : []
-  assert.deepEqual(requestProblems([...messages, ...next]), [])
-  return events
-}
-
 describe('the real path', { concurrency: true }, () => {
   test('B2 under pressure: a turn compacts itself and goes on', async () => {
     const { session, turn } = await begin(PRESSING)
     assert.equal((await turn.result({ timeoutMs: 120_000 })).reason, 'completed')
-    const events = await assertWhole(session)
+    const events = await assertWhole(real, session)
     assert.ok(ofType(events, 'compact/summary').length >= 1)
     assert.equal(ofType(events, 'step/start').length, REPLIES + 1)
   })
@@ -104,7 +77,7 @@ describe('the real path', { concurrency: true }, () => {
     await session.prompt('And tell me how many.', { requestId: 'B', delivery: 'next-step' })
     gate.open()
     await turn.result({ timeoutMs: 120_000 })
-    const events = await assertWhole(session)
+    const events = await assertWhole(real, session)
     const joined = ofType(events, 'user/message').find(({ data }) => data.requestId === 'B')
     assert.deepEqual([joined?.turn, joined?.step], [1, 2])
     await whenIdle(session)
@@ -121,7 +94,7 @@ describe('the real path', { concurrency: true }, () => {
     })
     const turn = await session.prompt('Read the words.', { requestId: 'A' })
     assert.equal((await turn.result({ timeoutMs: 120_000 })).reason, 'completed')
-    const events = await assertWhole(session)
+    const events = await assertWhole(real, session)
     assert.equal(ofType(events, 'assistant/message').length, REPLIES + 1)
     assert.equal(ofType(events, 'tool/claim').length, REPLIES, 'no tool ran twice')
     assert.equal(
@@ -143,7 +116,7 @@ describe('the real path', { concurrency: true }, () => {
     summaries.delete(session.id)
     assert.equal((await turn.result({ timeoutMs: 120_000 })).reason, 'completed')
     gate.open()
-    const events = await assertWhole(session)
+    const events = await assertWhole(real, session)
     assert.deepEqual(events.slice(0, before.length), before)
     const [end] = ofType(events, 'compact/end')
     assert.equal(end?.data.error?.code, 'interrupted')
@@ -168,7 +141,7 @@ describe('the real path', { concurrency: true }, () => {
     gate.open()
     const third = await session.prompt('And goodbye.', { requestId: 'C' })
     await third.result({ timeoutMs: 120_000 })
-    const events = await assertWhole(session)
+    const events = await assertWhole(real, session)
     assert.deepEqual(
       ofType(events, 'turn/start').map(({ data }) => data.requestId),
       ['A', 'B', 'C'],
@@ -184,7 +157,7 @@ describe('the real path', { concurrency: true }, () => {
     await gate.reached
     await workflowOf(session).cancel()
     await assert.rejects((workflowOf(session) as WorkflowHandle).result(), /cancelled/)
-    const events = await assertWhole(session)
+    const events = await assertWhole(real, session)
     assert.equal(ofType(events, 'compact/end')[0]?.data.error?.code, 'cancelled')
     assert.deepEqual(
       ofType(events, 'turn/end').map(({ data }) => data.reason),
