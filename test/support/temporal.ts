@@ -45,13 +45,12 @@ export function quietRuntime(): void {
 
 export async function openTemporal(): Promise<TestTemporal> {
   quietRuntime()
+  // Not beside the connections: to bundle holds this thread for longer than they wait.
+  const bundle = await testBundle()
   const server = await obtainServer()
   const { address, namespace } = server
-  const [connection, clientConnection, bundle] = await Promise.all([
-    NativeConnection.connect({ address }),
-    Connection.connect({ address }),
-    testBundle(),
-  ])
+  const connection = await NativeConnection.connect({ address })
+  const clientConnection = await Connection.connect({ address, connectTimeout: '60s' })
   const client = new Client({ connection: clientConnection, namespace })
   const workers = new Set<TestWorker>()
   return {
