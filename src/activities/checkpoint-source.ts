@@ -1,6 +1,7 @@
 import { isCompactCheckpointSource } from '../shared/checkpoint-source.ts'
 import type { CheckpointSource } from '../shared/compaction/checkpoint.ts'
 import type { SessionRow } from '../shared/ports/store.ts'
+import { offersHistory } from '../shared/recall/history-tool.ts'
 import type { SessionEvent, SurfaceNode } from '../shared/session/events.ts'
 import { countTokens } from '../shared/tokens/counter.ts'
 import type { ActivityDeps } from './deps.ts'
@@ -24,6 +25,8 @@ export async function checkpointSource(
     policy: session.header.policy,
     countTokens,
     ...(archivePath === undefined ? {} : { archivePath }),
+    historyTool: offersHistory(session.header),
+    ...(deps.workingDirectory === undefined ? {} : { workingDirectory: deps.workingDirectory }),
   }
 }
 

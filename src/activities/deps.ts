@@ -31,4 +31,6 @@ export interface ActivityDeps {
   /** Id of the Temporal cluster, kept with each attempt so that another cluster's worker leaves it alone. */
   readonly cluster: string
   readonly clock: Clock
+  /** Root of the tools' paths: checkpoints name paths below it relative to it. Default: paths stay as they are. */
+  readonly workingDirectory?: string
 }

@@ -1,6 +1,7 @@
 import { measureContent } from '../shared/compaction/prune.ts'
 import { LIMITS } from '../shared/limits.ts'
 import type { Actor } from '../shared/ports/store.ts'
+import { offersHistory } from '../shared/recall/history-tool.ts'
 import type { ContentBlock } from '../shared/session/content.ts'
 import type { NewEvent } from '../shared/session/events.ts'
 import { keys } from '../shared/session/keys.ts'
@@ -33,7 +34,8 @@ export async function resultEvent(deps: ActivityDeps, intake: Intake): Promise<N
   const { place, outcome, callsInStep } = intake
   const { sessionId, turn, step } = place
   const { callId, name, isError } = outcome
-  const { policy } = (await loadSession(deps, sessionId)).header
+  const { header } = await loadSession(deps, sessionId)
+  const { policy } = header
   const share =
     policy.contextWindow === null
       ? Number.POSITIVE_INFINITY
@@ -42,7 +44,9 @@ export async function resultEvent(deps: ActivityDeps, intake: Intake): Promise<N
   const kept = keepBytes(outcome.content, LIMITS.toolOutputBytes)
   const fits = kept.droppedBytes === 0 && fitsIn(kept.content, limit)
   const full = fits ? undefined : await writeOutput(deps, intake, kept)
-  const content = full === undefined ? kept.content : cutToTokens(kept.content, limit, full)
+  const content = full === undefined
+      ? kept.content
+      : cutToTokens(kept.content, limit, { seq: full, historyTool: offersHistory(header) })
   return {
     key: keys.toolResult(turn, step, callId),
     type: 'tool/result',

@@ -2,6 +2,7 @@ import { planMicro } from '../shared/compaction/micro.ts'
 import { shadowEvents } from '../shared/compaction/prune.ts'
 import { isSessionError } from '../shared/errors.ts'
 import type { Actor, SurfaceSnapshot } from '../shared/ports/store.ts'
+import { offersHistory } from '../shared/recall/history-tool.ts'
 import { priceContent } from '../shared/tokens/price.ts'
 import type { ActivityDeps } from './deps.ts'
 import type { StepPlace } from './open-step.ts'
@@ -17,10 +18,10 @@ export async function microPass(
   { sessionId, turn, step }: StepPlace,
   actor: Actor,
 ): Promise<SurfaceSnapshot> {
-  const { policy } = (await loadSession(deps, sessionId)).header
+  const { header } = await loadSession(deps, sessionId)
   for (let plans = 0; ; plans++) {
     const surface = await deps.store.surface(sessionId)
-    const copies = planMicro(surface.nodes, policy)
+    const copies = planMicro(surface.nodes, header.policy, offersHistory(header))
     if (copies.length === 0) return surface
     const events = copies.flatMap((copy) => shadowEvents(copy, priceContent(copy.content), { turn, step }))
     try {

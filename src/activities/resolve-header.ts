@@ -3,6 +3,7 @@ import type { ModelRef, ResolvedPolicy } from '../shared/compaction/policy-schem
 import { PRESETS } from '../shared/compaction/presets.ts'
 import { SessionError } from '../shared/errors.ts'
 import type { SessionStart } from '../shared/protocol.ts'
+import { HISTORY_TOOL } from '../shared/recall/history-tool.ts'
 import type { Header, ToolDefinition } from '../shared/session/events.ts'
 import type { ActivityDeps } from './deps.ts'
 import { COMPACT_TOOL } from './tools/compact-tool.ts'
@@ -26,7 +27,7 @@ export async function resolveHeader(deps: ActivityDeps, start: SessionStart): Pr
     provider: model?.provider ?? null,
     model: model?.model ?? null,
     system: start.system,
-    tools: policy.compactTool ? [...tools, COMPACT_TOOL] : tools,
+    tools: [...tools, ...sessionTools(policy)],
     sampling: start.sampling ?? {},
     policy,
     asked: {
@@ -36,6 +37,12 @@ export async function resolveHeader(deps: ActivityDeps, start: SessionStart): Pr
     },
   }
 }
+
+/** What the session itself answers. */
+const sessionTools = ({ compactTool, historyTool }: ResolvedPolicy): ToolDefinition[] => [
+  ...(compactTool ? [COMPACT_TOOL] : []),
+  ...(historyTool ? [HISTORY_TOOL] : []),
+]
 
 function splitModel(name: string): { provider: string; model: string } {
   const slash = name.indexOf('/')

@@ -3,8 +3,10 @@ import type { z } from 'zod'
 import type { runToolInputSchema, runToolResultSchema } from '../shared/activity-protocol.ts'
 import { SessionError } from '../shared/errors.ts'
 import type { Actor, SessionRow } from '../shared/ports/store.ts'
+import { HISTORY_TOOL, offersHistory } from '../shared/recall/history-tool.ts'
 import type { ToolUseBlock } from '../shared/session/content.ts'
 import { keys } from '../shared/session/keys.ts'
+import { answerHistory } from './answer-history.ts'
 import { callsOf, runningCalls } from './code-answers.ts'
 import type { ActivityDeps } from './deps.ts'
 import { type ExecutedCall, errorResult, executeTool } from './execute-tool.ts'
@@ -12,6 +14,7 @@ import { landResult } from './land-result.ts'
 import { callingRun } from './owner.ts'
 import { currentReading, loadSession } from './session-view.ts'
 import { claimCall } from './tool-claim.ts'
+import { untilAborted } from './until-aborted.ts'
 
 export type RunToolInput = z.infer<typeof runToolInputSchema>
 export type RunToolResult = z.infer<typeof runToolResultSchema>
@@ -56,6 +59,10 @@ async function execute(
   { call, session, actor }: Called,
 ): Promise<ExecutedCall> {
   const offered = session.header.tools.map(({ name }) => name)
+  if (call.name === HISTORY_TOOL.name && offersHistory(session.header)) {
+    await claimCall(deps, input, actor)
+    return untilAborted(answerHistory(deps, session, call), cancellationSignal())
+  }
   const tool = deps.tools.find(({ name }) => name === call.name && offered.includes(name))
   if (tool === undefined)
     return errorResult(

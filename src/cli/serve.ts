@@ -48,6 +48,7 @@ export async function serve({
       taskQueue,
       models: { scripted: tryOutModel() },
       tools: fileTools(resolve(root)),
+      workingDirectory: resolve(root),
       ...(settings === undefined ? {} : { worker: settings }),
       onReconciled: ({ compactionId, sessionId }, why) =>
         output.progress(`closed compaction ${compactionId} of ${sessionId}: ${why}`),

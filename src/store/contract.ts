@@ -6,6 +6,7 @@ import { type OpenStore, registerTests } from './contract/harness.ts'
 import { inboxTests } from './contract/inbox-tests.ts'
 import { logTests } from './contract/log-tests.ts'
 import { paidTests } from './contract/paid-calls-tests.ts'
+import { searchTests } from './contract/search-tests.ts'
 import { sessionsTests } from './contract/sessions-tests.ts'
 import { turnsTests } from './contract/turns-tests.ts'
 
@@ -14,6 +15,7 @@ export type { OpenStore, StoreUnderTest } from './contract/harness.ts'
 const AREAS = [
   sessionsTests,
   logTests,
+  searchTests,
   turnsTests,
   openingTests,
   endingTests,

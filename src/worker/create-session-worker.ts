@@ -18,6 +18,8 @@ export interface SessionWorkerOptions {
   /** Model clients by provider. */
   readonly models: Readonly<Record<string, ModelClient>>
   readonly tools?: readonly Tool[]
+  /** Where the tools work: checkpoints name paths below it relative to it. Default: paths stay as they are. */
+  readonly workingDirectory?: string
   /** Default: what the policy names, through `models`. */
   readonly summarizer?: Summarizer
   /** Code of one's own around each compaction. Every worker of the queue needs the same. */
@@ -71,6 +73,7 @@ export async function createSessionWorker(options: SessionWorkerOptions): Promis
     runs,
     cluster: clusterId,
     clock: Date.now,
+    ...(options.workingDirectory === undefined ? {} : { workingDirectory: options.workingDirectory }),
   })
   const common = {
     ...WORKER_DEFAULTS,

@@ -63,7 +63,7 @@ describe('intake', () => {
     )
     const said = textOf(result.data.content)
     assert.ok(said.startsWith('line 0\n') && said.endsWith('\nline 8999'))
-    assert.match(said, new RegExp(`the whole is event #${result.data.full} `))
+    assert.match(said, new RegExp(`history \\{"seq": ${result.data.full}\\} reads the whole `))
     assert.equal(outputs[0]?.seq, result.data.full)
     assert.ok((outputs[0]?.seq ?? 0) < result.seq)
     assert.equal(textOf(outputs[0]?.data.content ?? []), lines)

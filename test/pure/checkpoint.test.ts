@@ -70,7 +70,7 @@ describe('checkpoint', () => {
     assert.ok(!plain.includes('history {'))
     assert.ok(
       rich.endsWith(
-        'Read one again with the tool history {"seq": 9}; [#9] cites it. All of it: ".transcripts/a.jsonl".]',
+        'Read one again with the tool history {"seq": 9}, find one by a piece of its text with {"query": "…"}; [#9] cites it. All of it: ".transcripts/a.jsonl".]',
       ),
     )
   })

@@ -3,6 +3,7 @@ import { test } from 'node:test'
 import { planMicro } from '../../src/shared/compaction/micro.ts'
 import { resolvePolicy } from '../../src/shared/compaction/policy.ts'
 import { planPrune, shadowEvents } from '../../src/shared/compaction/prune.ts'
+import { readBack } from '../../src/shared/recall/history-tool.ts'
 import { text } from '../../src/shared/session/content.ts'
 import { countTokens } from '../../src/shared/tokens/counter.ts'
 import { type SurfaceBuilder, surface } from './surface-builder.ts'
@@ -79,5 +80,6 @@ test('images and documents are cleared with the text; blocks that we do not know
 })
 
 test('a placeholder is cheaper than what it must free', () => {
-  assert.ok(countTokens('[Previous: used run_command; its result is event #123456]') < 24)
+  for (const label of [readBack(123_456, 'its result', true), readBack(123_456, 'its result', false)])
+    assert.ok(countTokens(`[Previous: used run_command; ${label}]`) < 24)
 })

@@ -102,6 +102,7 @@ const refused: readonly [unknown, string | RegExp, Partial<ModelFacts>?][] = [
   [{ micro: { preserve: [''] } }, 'policy.micro.preserve[0] must not be empty, got ""'],
   [{ micro: { keeplast: 3 } }, 'policy.micro.keeplast is no setting; did you mean keepLast?'],
   [{ compactTool: 'yes' }, 'policy.compactTool must be true or false, got "yes"'],
+  [{ historyTool: 1 }, 'policy.historyTool must be true or false, got 1'],
   [{ auto: 1 }, 'policy.auto must be true or false, got 1'],
   [{ checkpointTokens: 0 }, 'policy.checkpointTokens must be above 0, got 0'],
   [

@@ -32,6 +32,7 @@ test('A1 an empty policy gives the documented defaults, complete and frozen', ()
     prune: { thresholdChars: 8_192, headChars: 4_096, tailChars: 1_024, preserve: ['read_file'] },
     micro: { keepLast: 3, preserve: ['read_file'], minReclaimTokens: 20_000 },
     compactTool: true,
+    historyTool: true,
     checkpointTokens: 5_000,
     userTextTokens: 8_000,
     checkpointLimitTokens: 15_000,
@@ -173,6 +174,8 @@ test('A7 `auto` false turns off everything that acts by itself, whatever its own
     { pressureTokens: null, micro: null, prune: null, maxOverflowRetries: 0, compactTool: false },
   )
   assert.equal(policy.checkpointTokens, 5_000, 'manual compaction keeps its budget')
+  assert.equal(policy.historyTool, false)
+  assert.equal(resolve({ auto: false, historyTool: true }).historyTool, true, 'reading back changes nothing')
 })
 
 test('A8 without a window pressure is off unless a threshold is given; recovery stays on', () => {

@@ -62,11 +62,17 @@ export interface StageOptions {
   readonly model?: ModelClient
   readonly tools?: readonly Tool[]
   readonly policy?: Readonly<Record<string, unknown>>
+  /** Default: one in memory. */
+  readonly store?: SessionStore
 }
 
 /** A session that `RUN_1` has opened. */
-export async function openStage({ model, tools = [], policy }: StageOptions = {}): Promise<ActivityStage> {
-  const store = sqliteStore({ path: ':memory:' })
+export async function openStage({
+  model,
+  tools = [],
+  policy,
+  store = sqliteStore({ path: ':memory:' }),
+}: StageOptions = {}): Promise<ActivityStage> {
   const server = new ScriptedServer()
   const deps: ActivityDeps = {
     store,

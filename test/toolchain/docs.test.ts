@@ -79,6 +79,7 @@ test('docs: the defaults of README are those of the code', () => {
     prune: [prune?.thresholdChars, prune?.headChars, prune?.tailChars],
     micro: [micro?.keepLast, micro?.minReclaimTokens, ...(micro?.preserve ?? [])],
     compactTool: [policy.compactTool],
+    historyTool: [policy.historyTool],
     checkpointTokens: [policy.checkpointTokens],
     userTextTokens: [policy.userTextTokens],
     replyMaxTokens: [policy.replyMaxTokens],
@@ -150,7 +151,6 @@ test('docs: what README calls not done yet is not there', () => {
     'src/store/index.ts': /\bpostgresStore\b/,
     'src/client/session.ts': /\bpreviewCompaction\b/,
     'src/activities/commit-compaction.ts': /\barchivePath\b/,
-    'src/activities/checkpoint-source.ts': /\bhistoryTool\b/,
   }))
     assert.doesNotMatch(read(file), names, `${file}: README says that this is not there`)
 })

@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import type { Tool } from '../../shared/ports/tool.ts'
+import { HISTORY_TOOL } from '../../shared/recall/history-tool.ts'
 import { COMPACT_TOOL } from './compact-tool.ts'
 
 /** As the Anthropic API takes them. */
@@ -19,8 +20,8 @@ export function toolProblem(tools: readonly Tool[]): string | undefined {
 function nameProblem({ name }: Tool, seen: ReadonlySet<string>): string | undefined {
   if (!NAME_PATTERN.test(name))
     return `A tool's name has 1 to 128 characters of A-Z a-z 0-9 _ -, got ${JSON.stringify(name)}.`
-  if (name === COMPACT_TOOL.name)
-    return `The tool "${name}" is the session's own: give yours another name. The policy's compactTool says whether the model is offered it.`
+  if (name === COMPACT_TOOL.name || name === HISTORY_TOOL.name)
+    return `The tool "${name}" is the session's own: give yours another name. The policy's ${name}Tool says whether the model is offered it.`
   return seen.has(name) ? `There are two tools ${JSON.stringify(name)}: rename or remove one.` : undefined
 }
 

@@ -210,7 +210,7 @@ class Simulator {
     const tokens = priceContent(recorded.content)
     const content =
       tokens > policy.toolResultMaxTokens
-        ? cutToTokens(recorded.content, policy.toolResultMaxTokens, 0)
+        ? cutToTokens(recorded.content, policy.toolResultMaxTokens, { seq: 0, historyTool: false })
         : recorded.content
     this.#append({
       key: keys.toolResult(1, 1, callId),

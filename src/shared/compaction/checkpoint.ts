@@ -30,6 +30,10 @@ export interface CheckpointSource {
   readonly countTokens: (text: string) => number
   /** Where the replaced messages lie as a file. */
   readonly archivePath?: string
+  /** Whether the model can read back what the checkpoint replaces. Default false. */
+  readonly historyTool?: boolean
+  /** Paths below it are written relative to it. */
+  readonly workingDirectory?: string
 }
 
 export interface CheckpointInput extends CheckpointSource {
@@ -37,10 +41,6 @@ export interface CheckpointInput extends CheckpointSource {
   readonly tail: readonly SurfaceNode[]
   /** The model's text; null: code writes the whole checkpoint. */
   readonly summary: readonly ContentBlock[] | null
-  /** Paths below it are written relative to it. */
-  readonly workingDirectory?: string
-  /** Whether the session has the `history` tool. */
-  readonly historyTool?: boolean
   /** One line on why the checkpoint stands here. */
   readonly notice?: string
 }

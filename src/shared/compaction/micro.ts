@@ -1,3 +1,4 @@
+import { readBack } from '../recall/history-tool.ts'
 import { type ContentBlock, text } from '../session/content.ts'
 import type { SurfaceNode } from '../session/events.ts'
 import type { ResolvedPolicy } from './policy-schema.ts'
@@ -13,10 +14,13 @@ const CLEARED_BLOCKS = new Set(['text', 'image', 'document', 'search_result'])
 /**
  * Placeholders for old results: of those the model has seen, all but the newest `keepLast`, without errors, preserved tools and copies. Empty
  * unless they free `minReclaimTokens` together, since a change of old messages costs the provider's prompt cache.
+ *
+ * @param historyTool whether a placeholder says how the model reads the result back. Default false
  */
 export function planMicro(
   nodes: readonly SurfaceNode[],
   policy: Pick<ResolvedPolicy, 'micro'>,
+  historyTool = false,
 ): ShadowCopy[] {
   const { micro } = policy
   if (micro === null) return []
@@ -30,16 +34,18 @@ export function planMicro(
       reclaimed(node) > 0,
   )
   const freed = cleared.reduce((sum, node) => sum + reclaimed(node), 0)
-  return freed >= micro.minReclaimTokens ? cleared.map((node) => shadowCopy(node, placeholder(node))) : []
+  return freed >= micro.minReclaimTokens
+    ? cleared.map((node) => shadowCopy(node, placeholder(node, historyTool)))
+    : []
 }
 
 const reclaimed = (node: SurfaceNode): number => node.tokens - PLACEHOLDER_TOKENS
 
 /** `[Previous: used <tool>; …]` in the place of the first block that it stands for. */
-function placeholder(node: ShadowCopy['target']): ContentBlock[] {
+function placeholder(node: ShadowCopy['target'], historyTool: boolean): ContentBlock[] {
   const { content, name } = node.data
   const first = content.findIndex((block) => CLEARED_BLOCKS.has(block.type))
-  const label = text(`[Previous: used ${name}; its result is event #${wholeSeq(node)}]`)
+  const label = text(`[Previous: used ${name}; ${readBack(wholeSeq(node), 'its result', historyTool)}]`)
   return content.flatMap((block, index) => {
     if (index === first) return [label]
     return CLEARED_BLOCKS.has(block.type) ? [] : [block]

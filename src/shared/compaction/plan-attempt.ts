@@ -1,5 +1,6 @@
 import type { CompactionPlan, SurfaceSnapshot } from '../ports/store.ts'
 import type { CompactionInput, CompactionOutcome, Paid, Reading } from '../protocol.ts'
+import { offersHistory } from '../recall/history-tool.ts'
 import type { ContentBlock } from '../session/content.ts'
 import type { Header, NewEvent, SurfaceNode } from '../session/events.ts'
 import { meterAfterPass } from './after-pass.ts'
@@ -102,12 +103,14 @@ const readingAt = (
 
 /** Micro placeholders where they pay, shorter copies of the other large results; a node is shadowed once. */
 function shortenResults({ attempt, header, surface, meter, overheadTokens }: PlanAttemptInput): ShadowCopy[] {
-  const micro = planMicro(surface.nodes, header.policy)
+  const historyTool = offersHistory(header)
+  const micro = planMicro(surface.nodes, header.policy, historyTool)
   const taken = new Set(micro.map((copy) => copy.target.seq))
   const pruned = planPrune(surface.nodes, header.policy, {
     unseen: attempt.cause === 'context-overflow',
     ratio: ratioOf(meter, modelKeyOf(header)),
     overheadTokens,
+    historyTool,
   })
   return [...micro, ...pruned.filter((copy) => !taken.has(copy.target.seq))].sort(
     (a, b) => a.target.seq - b.target.seq,

@@ -26,7 +26,7 @@ export function renderPointer(
 ): string {
   const { firstSeq, lastSeq } = covers
   const reading = ways.historyTool
-    ? ` Read one again with the tool history {"seq": ${lastSeq}}; [#${lastSeq}] cites it.`
+    ? ` Read one again with the tool history {"seq": ${lastSeq}}, find one by a piece of its text with {"query": "…"}; [#${lastSeq}] cites it.`
     : ' [#number] cites one of them.'
   const archive = ways.archivePath === undefined ? '' : ` All of it: ${JSON.stringify(ways.archivePath)}.`
   return `[This stands for events #${firstSeq} to #${lastSeq} of the session, which are kept word for word.${reading}${archive}]`

@@ -61,6 +61,8 @@ const settings = {
     .optional(),
   /** Offers the `compact` tool to the model. Default true. */
   compactTool: z.boolean().optional(),
+  /** Offers the `history` tool, by which the model reads back what left its context. Default true, with `auto` false only when it is set. */
+  historyTool: z.boolean().optional(),
   /** Summary, plan, open errors and lists of a checkpoint. Default 5,000; less when a quarter of the threshold is less. */
   checkpointTokens: tokens.optional(),
   /** The user's own words in a checkpoint. Default 8,000; gives way first. */

@@ -40,6 +40,7 @@ export const resolvedPolicySchema = z.strictObject({
     })
     .nullable(),
   compactTool: z.boolean(),
+  historyTool: z.boolean(),
   /** Summary, plan, open errors and lists of a checkpoint. `checkpointBudget` splits it and lets it give way to pins. */
   checkpointTokens: z.int().positive(),
   /** The user's own words in a checkpoint. */

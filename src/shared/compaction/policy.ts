@@ -114,7 +114,7 @@ const settingsOf = ({
 
 const DEFAULT_PRESERVE = ['read_file']
 
-/** What `auto: false` turns off, and how it is set otherwise. */
+/** What `auto: false` turns off, and how it is set otherwise. Reading back changes nothing, so a person may have it all the same. */
 function automatic(settings: PolicySettings, sizes: PolicySizes) {
   const auto = settings.auto ?? true
   const micro = settings.micro === false ? {} : (settings.micro ?? {})
@@ -125,6 +125,7 @@ function automatic(settings: PolicySettings, sizes: PolicySizes) {
     pressureTokens: auto ? sizes.limitTokens : null,
     maxOverflowRetries: auto ? (settings.maxOverflowRetries ?? 1) : 0,
     compactTool: auto && (settings.compactTool ?? true),
+    historyTool: settings.historyTool ?? auto,
     prune:
       auto && settings.prune !== false
         ? { ...pruneSizes(settings), preserve: [...(prune.preserve ?? preserve)] }

@@ -1,3 +1,4 @@
+import { readBack } from '../recall/history-tool.ts'
 import { type ContentBlock, isText } from '../session/content.ts'
 import type { NewEvent, SurfaceNode } from '../session/events.ts'
 import { keys } from '../session/keys.ts'
@@ -30,18 +31,20 @@ export function measureContent(blocks: readonly ContentBlock[]): number {
  * no text keep their place; text blocks that lose everything vanish.
  *
  * @param seq the event that holds the whole content
+ * @param historyTool whether the marker says how the model reads it back. Default false
  * @returns null when the text is within the threshold, or would not become shorter
  */
 export function pruneContent(
   blocks: readonly ContentBlock[],
   { thresholdChars, headChars, tailChars }: PruneSettings,
   seq: number,
+  historyTool = false,
 ): readonly ContentBlock[] | null {
   const total = measureContent(blocks)
   const cutTo = total - tailChars
   const missing = cutTo - headChars
   if (total <= thresholdChars || missing <= 0) return null
-  const marker = `[… ${missing} characters left out; the whole is event #${seq} …]`
+  const marker = `[… ${missing} characters left out; ${readBack(seq, 'the whole', historyTool)} …]`
   if (codePoints(marker) + 2 >= missing) return null
   let start = 0
   let isMarked = false
@@ -66,6 +69,8 @@ export interface PruneOptions {
   readonly ratio?: number
   /** Price of system and tools. Default 0. */
   readonly overheadTokens?: number
+  /** Whether the model can read back what is cut. Default false. */
+  readonly historyTool?: boolean
 }
 
 type PrunePolicy = Pick<
@@ -87,14 +92,14 @@ export function planPrune(
   if (settings === null) return []
   if (!options.unseen) {
     const tail = tailStart(nodes, policy.retainTokens / (options.ratio ?? 1))
-    return cutResults(nodes.slice(0, tail), settings, settings.preserve)
+    return cutResults(nodes.slice(0, tail), settings, settings.preserve, options)
   }
-  const copies = cutResults(nodes, settings, settings.preserve)
+  const copies = cutResults(nodes, settings, settings.preserve, options)
   const kept = newestStart(nodes)
   if (fits(nodes.slice(kept), copies, policy, options)) return copies
   return [
-    ...cutResults(nodes.slice(0, kept), settings, settings.preserve),
-    ...cutResults(nodes.slice(kept), settings, []),
+    ...cutResults(nodes.slice(0, kept), settings, settings.preserve, options),
+    ...cutResults(nodes.slice(kept), settings, [], options),
   ]
 }
 
@@ -102,11 +107,12 @@ function cutResults(
   nodes: readonly SurfaceNode[],
   settings: PruneSettings,
   preserve: readonly string[],
+  { historyTool }: PruneOptions,
 ): ShadowCopy[] {
   return nodes.flatMap((target) => {
     if (target.type !== 'tool/result' || isShadowCopy(target) || preserve.includes(target.data.name))
       return []
-    const content = pruneContent(target.data.content, settings, wholeSeq(target))
+    const content = pruneContent(target.data.content, settings, wholeSeq(target), historyTool)
     return content === null ? [] : [shadowCopy(target, content)]
   })
 }

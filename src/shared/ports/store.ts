@@ -66,8 +66,12 @@ export interface SessionStore {
   surface(sessionId: string): Promise<SurfaceSnapshot>
   /** The surface without its bodies: prices only. Cost: rows of the surface, no body. */
   measure(sessionId: string): Promise<SurfaceMeasure>
-  /** Messages and outputs that contain the text (literal, case-insensitive), newest first; reads bodies through the codec. */
-  search(sessionId: string, text: string, options?: { limit?: number }): Promise<readonly SessionEvent[]>
+  /**
+   * Messages and outputs that contain the text, newest first, behind them the checkpoints that do. Literal; `foldCase` of both sides is compared, over
+   * `contentText`. Each result once: its uncut output if there is one, never a shortened copy. Erased bodies are no hits. Cost: the bodies
+   * that are passed over, read through the codec.
+   */
+  search(sessionId: string, text: string, options?: SearchOptions): Promise<readonly SessionEvent[]>
 
   // Turns
 
@@ -222,6 +226,17 @@ export interface EventsQuery {
   readonly limit?: number
   readonly types?: readonly EventType[]
   readonly turn?: number
+}
+
+export interface SearchOptions {
+  /** Hits at most. Default 20. */
+  readonly limit?: number
+  /** Hits to pass over. Default 0. */
+  readonly skip?: number
+  /** Only what no longer stands on the surface, and whole outputs. */
+  readonly left?: boolean
+  /** Calls and results of this tool are no hits. */
+  readonly exceptTool?: string
 }
 
 export interface SurfaceSnapshot {

@@ -10,20 +10,27 @@ const MAX_ROUNDS = 12
 /** More than text has, unless it is mostly blanks. What is beyond it is cut off before anything is counted, for many megabytes take seconds to count. */
 export const MAX_CHARS_PER_TOKEN = 16
 
+export interface WholeOutput {
+  /** The event that holds the uncut output. */
+  readonly seq: number
+  /** Whether the model can read it back. */
+  readonly historyTool: boolean
+}
+
 /** Head, marker and tail of a result so that its price is at most `maxTokens`; the marker names the event with the whole. */
 export function cutToTokens(
   content: readonly ContentBlock[],
   maxTokens: number,
-  fullSeq: number,
+  whole: WholeOutput,
 ): readonly ContentBlock[] {
-  const whole = measureContent(content)
-  let chars = Math.min(whole, maxTokens * MAX_CHARS_PER_TOKEN)
-  let cut = chars < whole ? shortened(content, chars, fullSeq) : content
+  const all = measureContent(content)
+  let chars = Math.min(all, maxTokens * MAX_CHARS_PER_TOKEN)
+  let cut = chars < all ? shortened(content, chars, whole) : content
   for (let round = 0; round < MAX_ROUNDS; round++) {
     const tokens = priceContent(cut)
     if (tokens <= maxTokens) return cut
     chars = Math.max(0, Math.floor(chars * (maxTokens / tokens) * 0.95) - 1)
-    cut = shortened(content, chars, fullSeq)
+    cut = shortened(content, chars, whole)
   }
   return cut
 }
@@ -31,10 +38,9 @@ export function cutToTokens(
 function shortened(
   content: readonly ContentBlock[],
   chars: number,
-  fullSeq: number,
+  { seq, historyTool }: WholeOutput,
 ): readonly ContentBlock[] {
   const headChars = Math.floor(chars * HEAD_SHARE)
-  return (
-    pruneContent(content, { thresholdChars: 0, headChars, tailChars: chars - headChars }, fullSeq) ?? content
-  )
+  const sizes = { thresholdChars: 0, headChars, tailChars: chars - headChars }
+  return pruneContent(content, sizes, seq, historyTool) ?? content
 }

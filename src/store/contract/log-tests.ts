@@ -241,48 +241,9 @@ const theSurfaceTests: StoreTests = {
   },
 }
 
-const searchTests: StoreTests = {
-  'is literal, case-insensitive, newest first': async (store) => {
-    await appendTo(store, null, [
-      userMessage('a', 'The Café_100% "quoted"\nline'),
-      userMessage('b', 'no'),
-      userMessage('c', 'the cafÉ again'),
-    ])
-    const found = async (words: string, limit?: number) =>
-      (await store.search(SESSION, words, limit === undefined ? {} : { limit })).map((event) => event.seq)
-    assert.deepEqual(await found('CAFÉ'), [4, 2])
-    assert.deepEqual(await found('café', 1), [4])
-    assert.deepEqual(await found('é_1'), [2])
-    assert.deepEqual(await found('fé.100'), [])
-    assert.deepEqual(await found('"QUOTED"\nL'), [2], 'characters that JSON escapes')
-    assert.deepEqual(await found(''), [])
-  },
-  'reads calls, results and whole outputs, not pictures, and shows a shortened result once': async (
-    store,
-  ) => {
-    await openTurn(store)
-    const reply = assistantMessage(1, 1, 'look', [])
-    const call = { type: 'tool_use', id: 'c1', name: 'read_file', input: { path: 'src/needle.ts' } }
-    const picture = { type: 'image', source: { type: 'base64', media_type: 'image/png', data: 'needle' } }
-    const result = toolResult(1, 1, 'c1', 'a needle here')
-    await appendTo(store, 1, [
-      stepStart(1, 1),
-      { ...reply, data: { ...reply.data, content: [call] } },
-      { ...userMessage('z', ''), data: { content: [picture], source: 'import' } },
-      result,
-    ])
-    await appendTo(store, 1, shadowCopy(result, 7, 'a needle'))
-    assert.deepEqual(
-      (await store.search(SESSION, 'Needle')).map((event) => event.seq),
-      [7, 5],
-    )
-  },
-}
-
 /** Rules 1 and 2 (keys, whole batches), the owner, turns, and what reads give back. */
 export const logTests: Readonly<Record<string, StoreTests>> = {
   append: appendTests,
   'what is written comes back': whatIsWrittenComesBackTests,
   'the surface': theSurfaceTests,
-  search: searchTests,
 }

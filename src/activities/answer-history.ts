@@ -1,0 +1,128 @@
+import { z } from 'zod'
+import { isSessionError } from '../shared/errors.ts'
+import type { SessionRow } from '../shared/ports/store.ts'
+import {
+  type AnswerLimit,
+  HITS_PER_ANSWER,
+  NOTHING_FOUND,
+  renderHits,
+  renderPart,
+} from '../shared/recall/answers.ts'
+import { isRecalled } from '../shared/recall/event-text.ts'
+import { HISTORY_TOOL, QUERY_MAX_CHARS } from '../shared/recall/history-tool.ts'
+import { type ToolUseBlock, text } from '../shared/session/content.ts'
+import type { SessionEvent } from '../shared/session/events.ts'
+import { headOf } from '../shared/session/well-formed.ts'
+import { priceContent } from '../shared/tokens/price.ts'
+import type { ActivityDeps } from './deps.ts'
+import { type ExecutedCall, errorResult } from './execute-tool.ts'
+
+/** Tokens of one answer, by our counter. */
+export const HISTORY_ANSWER_TOKENS = 2_000
+/** So that a citation and some words have room under the smallest intake limit. */
+const LEAST_ANSWER_TOKENS = 150
+
+const inputSchema = z.object({
+  query: z.string().nullish(),
+  seq: z.int().nonnegative().nullish(),
+  from: z.int().nonnegative().nullish(),
+})
+
+/**
+ * The answer to a call of the `history` tool, from the store alone; at most {@link HISTORY_ANSWER_TOKENS}, and within the intake limit of the session.
+ * What cannot be answered is an error result that says what can. Cost: one event, or for a query the bodies of what left the surface until ten hits are found.
+ *
+ * @throws SessionError of the store, but for an erased body
+ */
+export async function answerHistory(
+  { store }: Pick<ActivityDeps, 'store'>,
+  session: SessionRow,
+  { input }: Pick<ToolUseBlock, 'input'>,
+): Promise<ExecutedCall> {
+  const asked = inputSchema.safeParse(input)
+  const { query, seq, from } = asked.success ? asked.data : {}
+  const start = from ?? 0
+  const limit = limitOf(session)
+  if (typeof query === 'string' && typeof seq !== 'number')
+    return answerQuery(store, session, query, start, limit)
+  if (typeof seq === 'number' && typeof query !== 'string')
+    return answerSeq(store, session, seq, start, limit)
+  return errorResult(
+    `${HISTORY_TOOL.name} takes {"query": text} or {"seq": number}, one of the two, and beside it "from": number to go on; it got ${headOf(JSON.stringify(input) ?? 'nothing', 200)}.`,
+  )
+}
+
+type Store = ActivityDeps['store']
+
+function limitOf({ header }: SessionRow): AnswerLimit {
+  const maxTokens = Math.min(HISTORY_ANSWER_TOKENS, header.policy.toolResultMaxTokens)
+  return {
+    maxTokens: Math.max(LEAST_ANSWER_TOKENS, maxTokens),
+    count: (page) => priceContent([text(page)]),
+  }
+}
+
+async function answerQuery(
+  store: Store,
+  { sessionId }: SessionRow,
+  query: string,
+  from: number,
+  limit: AnswerLimit,
+): Promise<ExecutedCall> {
+  if (query.trim() === '' || query.length > QUERY_MAX_CHARS)
+    return errorResult(
+      `query must have 1 to ${QUERY_MAX_CHARS} characters, not only blanks; it has ${query.length}. A short, rare piece of the text finds most.`,
+    )
+  const found = await store.search(sessionId, query, {
+    left: true,
+    exceptTool: HISTORY_TOOL.name,
+    skip: from,
+    limit: HITS_PER_ANSWER + 1,
+  })
+  const hits = found.filter(isRecalled)
+  if (hits.length > 0) return answer(renderHits(hits, query, from, limit))
+  return answer(from === 0 ? NOTHING_FOUND : `No more hits behind the first ${from}.`)
+}
+
+async function answerSeq(
+  store: Store,
+  session: SessionRow,
+  seq: number,
+  from: number,
+  limit: AnswerLimit,
+): Promise<ExecutedCall> {
+  if (seq >= session.head)
+    return errorResult(
+      `There is no event #${seq}: the events of this session are #0 to #${session.head - 1}.`,
+    )
+  const event = await wholeEvent(store, session.sessionId, seq)
+  if (event === null) return errorResult(`The words of event #${seq} were erased.`)
+  if (!isRecalled(event))
+    return errorResult(
+      `Event #${seq} is a ${event.type}: only messages, results and outputs of tools can be read. ${HISTORY_TOOL.name} {"query": text} finds their numbers.`,
+    )
+  const part = renderPart(event, from, limit)
+  return part === undefined
+    ? errorResult(
+        `Event #${event.seq} ends before character ${from}: ask with a smaller "from", or without it.`,
+      )
+    : answer(part)
+}
+
+/** The event; in the place of a shortened result the one that holds all of it. Null when its body was erased. */
+async function wholeEvent(store: Store, sessionId: string, seq: number): Promise<SessionEvent | null> {
+  try {
+    const [event] = await store.events(sessionId, { after: seq - 1, limit: 1 })
+    const whole = event?.type === 'tool/result' ? (event.data.full ?? copiedFrom(event)) : undefined
+    if (event === undefined || whole === undefined || whole === seq) return event ?? null
+    return await wholeEvent(store, sessionId, whole)
+  } catch (error) {
+    if (isSessionError(error, 'SessionNotFound')) return null
+    throw error
+  }
+}
+
+const copiedFrom = ({ surfaceOp, sourceEventSeqs }: SessionEvent): number | undefined =>
+  surfaceOp === 'append' ? undefined : sourceEventSeqs?.[0]
+
+const answer = (said: string): ExecutedCall => ({ content: [text(said)], isError: false })
