@@ -44,7 +44,8 @@ export async function resultEvent(deps: ActivityDeps, intake: Intake): Promise<N
   const kept = keepBytes(outcome.content, LIMITS.toolOutputBytes)
   const fits = kept.droppedBytes === 0 && fitsIn(kept.content, limit)
   const full = fits ? undefined : await writeOutput(deps, intake, kept)
-  const content = full === undefined
+  const content =
+    full === undefined
       ? kept.content
       : cutToTokens(kept.content, limit, { seq: full, historyTool: offersHistory(header) })
   return {
