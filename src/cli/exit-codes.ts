@@ -17,6 +17,11 @@ export class UsageError extends Error {
   override readonly name = 'UsageError'
 }
 
+/** Something of a session that is known, which it does not have. */
+export class NotFound extends Error {
+  override readonly name = 'NotFound'
+}
+
 /** No Temporal server answers. */
 export class TemporalUnreachable extends Error {
   override readonly name = 'TemporalUnreachable'
@@ -36,6 +41,7 @@ const BY_NAME: Readonly<Record<string, ExitCode>> = {
   UnknownModel: EXIT.badUsage,
   UnknownTool: EXIT.badUsage,
   SessionNotFound: EXIT.notFound,
+  NotFound: EXIT.notFound,
   NamespaceNotFound: EXIT.notFound,
   StoreUnavailable: EXIT.unreachable,
   WorkerUnavailable: EXIT.unreachable,

@@ -135,6 +135,7 @@ describe('a first conversation', () => {
       'user',
       'assistant',
       'results',
+      'images',
     ])
     assert.deepEqual(history, [])
   })

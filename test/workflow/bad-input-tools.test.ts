@@ -130,7 +130,10 @@ describe('a tool', { concurrency: true }, () => {
     const log = await allEvents(session)
     const [output] = log.filter((event) => event.type === 'tool/output')
     assert.equal(output?.seq, result?.data.full)
-    assert.match(textOf(result), new RegExp(`characters left out; the whole is event #${output?.seq} `))
+    assert.match(
+      textOf(result),
+      new RegExp(`characters left out; history \\{"seq": ${output?.seq}\\} reads the whole `),
+    )
     assert.ok(output?.type === 'tool/output')
     assert.equal(output.data.droppedBytes, 50 * MEGABYTE - 16 * 1024 * 1024)
     const claims = log.filter((event) => event.type === 'tool/claim')
@@ -227,14 +230,15 @@ describe('tools that no session can be given', () => {
       workflows: { workflowBundle: real.bundle },
     })
 
-  test('are refused when the worker starts: the name `compact`, a name twice, an odd name, an input without a schema', async () => {
+  test('are refused when the worker starts: the names `compact` and `history`, a name twice, an odd name, an input without a schema', async () => {
     const run = async () => 'x'
-    await failsAs(
-      'InvalidInput',
-      worker([tool('compact', run)]),
-      /"compact" is the session's own/,
-      /another name/,
-    )
+    for (const name of ['compact', 'history'])
+      await failsAs(
+        'InvalidInput',
+        worker([tool(name, run)]),
+        new RegExp(`"${name}" is the session's own`),
+        new RegExp(`another name. The policy's ${name}Tool says`),
+      )
     await failsAs('InvalidInput', worker([tool('a', run), tool('a', run)]), /two tools "a"/)
     await failsAs('InvalidInput', worker([tool('a b', run)]), /1 to 128 characters/, /"a b"/)
     await failsAs('InvalidInput', worker([tool('a', run, z.date())]), /input of tool a has no JSON Schema/)
@@ -253,7 +257,7 @@ describe('tools that no session can be given', () => {
       policy: { compactTool: false },
     })
     const [result] = await resultsOf(session, [call('a', 'compact', { focus: 'x' })])
-    assert.match(textOf(result), /There is no tool "compact"\. Tools: quick\./)
+    assert.match(textOf(result), /There is no tool "compact"\. Tools: quick, history\./)
     assert.equal((await session.state()).compactions, 0)
   })
 })

@@ -1,10 +1,13 @@
 import { isCompactCheckpointSource } from '../../shared/checkpoint-source.ts'
 import { initialMeter, meterStateSchema, ratioOf } from '../../shared/compaction/meter.ts'
+import { planMicro } from '../../shared/compaction/micro.ts'
+import type { ResolvedPolicy } from '../../shared/compaction/policy-schema.ts'
 import { modelKeyOf, takeReading } from '../../shared/compaction/pressure.ts'
+import { type PruneOptions, planPrune } from '../../shared/compaction/prune.ts'
 import { type SelectedSpan, selectSpan } from '../../shared/compaction/span.ts'
 import type { Reading } from '../../shared/protocol.ts'
-import type { SurfaceNode } from '../../shared/session/events.ts'
-import { priceText, priceTools } from '../../shared/tokens/price.ts'
+import type { CompactionCause, SurfaceNode } from '../../shared/session/events.ts'
+import { priceContent, priceText, priceTools } from '../../shared/tokens/price.ts'
 import type { Run } from '../action.ts'
 import { reasonText } from '../reasons.ts'
 import { formatCount, formatTable } from '../table.ts'
@@ -16,7 +19,11 @@ interface Context {
   /** The provider's tokens for one of ours, as its usage has taught. */
   readonly ratio: number
   readonly contextWindow: number | null
+  /** What a compaction would take once the limit is reached, and one that a person asks for now. */
   readonly next: SelectedSpan
+  readonly byHand: SelectedSpan
+  /** Results that would be cleared or shortened first under pressure. */
+  readonly shortens: number
 }
 
 export const context: Run<object> = async (setting, [id = '']) => {
@@ -32,6 +39,9 @@ export const context: Run<object> = async (setting, [id = '']) => {
   const overheadTokens = fixed.system + fixed.tools
   const ratio = ratioOf(meter, modelKeyOf(header))
   const { policy } = header
+  const { nodes } = surface
+  const spanOf = (cause: CompactionCause): SelectedSpan =>
+    selectSpan({ nodes, cause, policy, ratio, overheadTokens })
   const found: Context = {
     parts: { ...fixed, ...byKind(surface.nodes) },
     reading: takeReading({
@@ -44,23 +54,39 @@ export const context: Run<object> = async (setting, [id = '']) => {
     }),
     ratio,
     contextWindow: policy.contextWindow,
-    next: selectSpan({ nodes: surface.nodes, cause: 'pressure', policy, ratio, overheadTokens }),
+    next: spanOf('pressure'),
+    byHand: spanOf('manual'),
+    shortens: shortened(nodes, policy, { unseen: false, ratio, overheadTokens }),
   }
   setting.output.result({ sessionId: id, ...found }, describeContext(found))
 }
 
 function byKind(nodes: readonly SurfaceNode[]) {
-  const parts = { checkpoint: 0, user: 0, assistant: 0, results: 0 }
+  const parts = { checkpoint: 0, user: 0, assistant: 0, results: 0, images: 0 }
   for (const node of nodes) {
-    if (node.type === 'assistant/message') parts.assistant += node.tokens
-    else if (node.type === 'tool/result') parts.results += node.tokens
-    else if (isCompactCheckpointSource(node.data.source)) parts.checkpoint += node.tokens
-    else parts.user += node.tokens
+    const images = Math.min(node.tokens, imageTokens(node))
+    parts.images += images
+    parts[kindOf(node)] += node.tokens - images
   }
   return parts
 }
 
-function describeContext({ parts, reading, ratio, contextWindow, next }: Context): string {
+function kindOf(node: SurfaceNode): 'checkpoint' | 'user' | 'assistant' | 'results' {
+  if (node.type === 'assistant/message') return 'assistant'
+  if (node.type === 'tool/result') return 'results'
+  return isCompactCheckpointSource(node.data.source) ? 'checkpoint' : 'user'
+}
+
+/** Pictures and documents, without the message around them. */
+const imageTokens = ({ data }: SurfaceNode): number =>
+  priceContent(data.content.filter(({ type }) => type === 'image' || type === 'document')) - priceContent([])
+
+function shortened(nodes: readonly SurfaceNode[], policy: ResolvedPolicy, options: PruneOptions): number {
+  const copies = [...planMicro(nodes, policy), ...planPrune(nodes, policy, options)]
+  return new Set(copies.map(({ target }) => target.seq)).size
+}
+
+function describeContext({ parts, reading, ratio, contextWindow, next, byHand, shortens }: Context): string {
   const total = Object.values(parts).reduce((sum, tokens) => sum + tokens, 0)
   const row = (part: string, tokens: number) => [
     part,
@@ -75,7 +101,8 @@ function describeContext({ parts, reading, ratio, contextWindow, next }: Context
     '',
     `next request     about ${formatCount(reading.tokens)}${window} tokens (our count × ${ratio.toFixed(2)}, learned from the provider's usage)`,
     `pressure         ${reading.pressure}; ${limit}`,
-    `next compaction  ${describeNext(next)}`,
+    `next compaction  ${describeNext(next)}${shortens === 0 ? '' : `; before it ${shortens} results are shortened`}`,
+    `one by hand now  ${describeNext(byHand)}`,
   ].join('\n')
 }
 

@@ -18,6 +18,17 @@ export function defineReadCommands(program: Command): void {
     .addHelpText('after', '\nExample:\n  durable-compaction history fix-42 --limit 5')
     .action(action(async () => (await import('../commands/history.ts')).history))
   program
+    .command('explain')
+    .argument('<compaction>', 'its workflow id SESSION/compact/ID; or the session, for its newest')
+    .argument('[id]', 'behind a session: one of its compactions')
+    .description('one compaction: who asked, what was replaced, kept, dropped and paid')
+    .option('--prices <file>', 'price table, as JSON')
+    .addHelpText(
+      'after',
+      '\nExamples:\n  durable-compaction explain fix-42\n  durable-compaction explain fix-42 t3.s2.pressure.0\n  durable-compaction explain fix-42/compact/t3.s2.pressure.0 --json',
+    )
+    .action(action(async () => (await import('../commands/explain.ts')).explain))
+  program
     .command('transcript')
     .argument('<session>', 'its id')
     .description('the whole conversation, as it was, also what compactions have replaced')
