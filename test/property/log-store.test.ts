@@ -15,7 +15,7 @@ const seed = Number(process.env['FC_SEED'] ?? Date.now() % 2 ** 31)
 const numRuns = Number(process.env['FC_RUNS'] ?? 60)
 console.log(`FC_SEED=${seed} FC_RUNS=${numRuns}`)
 
-it('the store and the pure fold agree on every sequence of operations, also on what they refuse', async () => {
+it('F5: the store and the pure fold agree on every sequence of operations, also on what they refuse', async () => {
   const seen = new Map<string, number>()
   await fc.assert(
     fc.asyncProperty(operations, (sequence) => runSequence(sequence, seen)),
@@ -53,6 +53,10 @@ async function runSequence(sequence: readonly Operation[], seen: Map<string, num
 async function runOperation(store: SessionStore, model: Model, operation: Operation): Promise<Verdict> {
   const before = model.state
   const { expected, run } = PREPARE[operation.kind](model, operation)
+  if (operation.other % 4 === 0) {
+    const full = { ...model, state: foldLog(await allEvents(store)) }
+    assert.equal(PREPARE[operation.kind](full, operation).expected, expected, 'incremental and full fold')
+  }
   const verdict = await outcomeOf(() => run(store))
   const written = await store.events(SESSION, { after: before.nextSeq - 1, limit: 1_000_000 })
   const actual: Verdict = verdict !== 'accepted' ? verdict : written.length > 0 ? 'accepted' : 'recorded'

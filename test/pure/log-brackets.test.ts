@@ -34,7 +34,7 @@ describe('brackets', () => {
     assert.deepEqual(seqsOf(done), [8, 6], 'a message that came meanwhile stands after the checkpoint')
     assert.deepEqual([done.generation, done.bracket], [1, null])
   })
-  it('are one at a time', () => refuses(withMessages(), /compaction m is open/, start, compactStart('n')))
+  it('F3: are one at a time', () => refuses(withMessages(), /compaction m is open/, start, compactStart('n')))
   it('start once', () =>
     refuses(withMessages(), /event 4 has this key/, start, compactEnd('m', null, true), start))
   it('carry their own keys', () => {
@@ -43,7 +43,7 @@ describe('brackets', () => {
     refuses(withMessages(), /its key must be "compact.m.checkpoint"/, start, summary, { ...point, key: 'x' })
     refuses(withMessages(), /its key must be "compact.m.end"/, start, summary, point, { ...end, key: 'x' })
   })
-  it('have one owner', () => {
+  it('F2: have one owner', () => {
     refuses(inTurn(), /its owner is turn none, the open turn 1/, compactStart('m', null))
     refuses(opened(), /its turn is 1|its owner is turn 1/, compactStart('m', 1))
     refuses(inTurn(), /its owner is turn none/, { ...compactStart('m', null), turn: 1 })
@@ -54,12 +54,12 @@ describe('brackets', () => {
     })
     refuses(inTurn(), /its owner is turn/, compactStart('m', 1), { ...compactEnd('m', 1, true), turn: null })
   })
-  it('take a summary after their start, once', () => {
+  it('F2, F3: take a summary after their start, once', () => {
     refuses(withMessages(), /open compaction is none, not m/, summary)
     refuses(withMessages(), /open compaction is m, not n/, start, compactSummary('n', [2, 3], 12))
     refuses(withMessages(), /event 5 is its summary/, start, summary, { ...summary, key: 'x' })
   })
-  it('count exactly what they shadow', () => {
+  it('F7: count exactly what they shadow', () => {
     refuses(withMessages(), /12 tokens, shadowedTokenCount is 11/, start, compactSummary('m', [2, 3], 11))
     refuses(withMessages(), /not on the surface in this order/, start, compactSummary('m', [3, 2], 12))
     refuses(withMessages(), /not on the surface/, start, compactSummary('m', [1, 3], 12))
@@ -75,7 +75,7 @@ describe('brackets', () => {
       refuses(withMessages(), /are not the nodes from 2 to 3/, start, { ...summary, data })
     }
   })
-  it('take a checkpoint after the summary, once', () => {
+  it('F3: take a checkpoint after the summary, once', () => {
     refuses(withMessages(), /no compaction is open/, checkpoint('m', [2, 3]))
     refuses(withMessages(), /has no summary/, start, checkpoint('m', [2, 3], [4]))
     refuses(withMessages(), /event 6 is the checkpoint/, start, summary, point, {
@@ -112,12 +112,12 @@ describe('brackets', () => {
     const open = [compactStart('m', 1), compactSummary('m', [3, 5, 6, 7], 5 + 4 + 10 + 4, 1), price, copy]
     refuses(more, /not the one that event 9 summarizes/, ...open, checkpoint('m', [3, 7], [8, 9, 5, 11], 1))
   })
-  it('cite start, summary and every node', () => {
+  it('F6: cite start, summary and every node', () => {
     refuses(withMessages(), /does not cite event 4/, start, summary, checkpoint('m', [2, 3], [5]))
     refuses(withMessages(), /does not cite event 5/, start, summary, checkpoint('m', [2, 3], [4]))
     refuses(withMessages(), /does not cite node 3/, start, summary, { ...point, sourceEventSeqs: [2, 4, 5] })
   })
-  it('end once, with a checkpoint or an error', () => {
+  it('F2, F3: end once, with a checkpoint or an error', () => {
     refuses(withMessages(), /without a checkpoint and without an error/, start, end)
     refuses(withMessages(), /without a checkpoint and without an error/, start, summary, end)
     refuses(withMessages(), /a checkpoint and an error/, start, summary, point, compactEnd('m', null, true))
@@ -127,7 +127,7 @@ describe('brackets', () => {
     })
     assert.deepEqual(seqsOf(append(withMessages(), start, compactEnd('m', null, true))), [2, 3])
   })
-  it('stand within one turn or between turns', () => {
+  it('F8: stand within one turn or between turns', () => {
     refuses(opened(), /compaction m is open/, start, turnStart(1))
     refuses(inTurn(), /compaction m is open/, stepEnd(1, 1), compactStart('m', 1), turnEnd(1))
   })

@@ -34,6 +34,8 @@ const WORDS = 900
 
 export interface Acceptance extends RealSessions {
   readonly hooks: HookedStore
+  /** Where `sessions.db` lies. */
+  readonly databaseFolder: string
   /** Every request that the model got, in order; each is valid, or the test fails at once. */
   readonly requests: ModelRequest[]
   requestsOf(session: Session, purpose: ModelRequest['purpose']): ModelRequest[]
@@ -71,14 +73,14 @@ const words: Tool = {
   run: async () => 'read '.repeat(WORDS),
 }
 
-/** The window of a model is its name: `scripted/100000`. */
-export async function openAcceptance(capacity: Partial<ModelClientCapacity> = {}): Promise<Acceptance> {
+/** The window of a model is its name: `scripted/100000`. One that ends in `-blind` takes no media. */
+export async function openAcceptance(): Promise<Acceptance> {
   const folder = mkdtempSync(join(tmpdir(), 'dc-accept-'))
   const hooks = hookedStore(sqliteStore({ path: join(folder, 'sessions.db') }))
   const requests: ModelRequest[] = []
   const summaries = new Map<string, ScriptedAnswer>()
   const replies = new Map<string, Gate>()
-  const model = acceptanceModel({ requests, summaries, replies, capacity })
+  const model = acceptanceModel({ requests, summaries, replies })
   const real = await openRealSessions({ scripted: model }, [words], { store: hooks.store })
   const start: RealSessions['start'] = (options) => real.start({ model: 'scripted/100000', ...options })
   const append: Acceptance['append'] = async (session, ...events) => {
@@ -94,6 +96,7 @@ export async function openAcceptance(capacity: Partial<ModelClientCapacity> = {}
     ...real,
     start,
     hooks,
+    databaseFolder: folder,
     requests,
     requestsOf: ({ id }, purpose) =>
       requests.filter((request) => request.sessionId === id && request.purpose === purpose),
@@ -137,20 +140,17 @@ export async function openAcceptance(capacity: Partial<ModelClientCapacity> = {}
   }
 }
 
-type ModelClientCapacity = Awaited<ReturnType<ModelClient['capacity']>>
-
 interface Stage {
   readonly requests: ModelRequest[]
   readonly summaries: ReadonlyMap<string, ScriptedAnswer>
   readonly replies: ReadonlyMap<string, Gate>
-  readonly capacity: Partial<ModelClientCapacity>
 }
 
-function acceptanceModel({ requests, summaries, replies, capacity }: Stage): ModelClient {
+function acceptanceModel({ requests, summaries, replies }: Stage): ModelClient {
   const capacityOf = (name: string) => ({
-    contextWindow: Number(name) || null,
+    contextWindow: Number.parseInt(name, 10),
     maxOutputTokens: 4_000,
-    ...capacity,
+    acceptsMedia: !name.endsWith('-blind'),
   })
   const answer: ScriptedAnswer = async (request) => {
     await replies.get(request.sessionId)?.wait()
@@ -191,8 +191,11 @@ export function said(
 }
 
 /** An imported answer of many words. */
-function replied(n: number): NewEvent {
-  const content = [text(`${n} ${'word '.repeat(WORDS)}`)]
+export function replied(
+  n: number,
+  words = WORDS,
+  content: ContentBlock[] = [text(`${n} ${'word '.repeat(words)}`)],
+): NewEvent {
   return {
     key: `import.${n}.reply`,
     type: 'assistant/message',

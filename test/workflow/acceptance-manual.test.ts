@@ -139,11 +139,9 @@ describe('a manual compaction', { concurrency: true }, () => {
     await reached(gate, turn.result())
     await failsWith(session.compactNow(), 'busy', /wait for it, or ask with whenBusy "wait"/)
     await session.workflow.signal(requestCompactionSignal, { requestId: 'by-signal', focus: 'words' })
-    const waiting = session.compactNow({ focus: 'words', whenBusy: 'wait' })
-    await eventually(
-      () => session.state(),
-      ({ waitingCompactions }) => waitingCompactions === 1,
-    )
+    const joined = { requestId: 'joined', focus: 'words', whenBusy: 'wait' } as const
+    assert.equal((await session.requestCompaction(joined)).status, 'joined')
+    const waiting = session.compactNow(joined)
     assert.deepEqual(await stage.ofType(session, 'compact/start'), [], 'it waits')
     gate.open()
     assert.equal((await turn.result({ timeoutMs: 60_000 })).reason, 'completed')

@@ -41,7 +41,7 @@ const sameRow = async (store: SessionStore, row: AttemptRow) =>
   assert.deepEqual(await store.attempt(SESSION, row.compactionId), row)
 
 const commitAttemptTests: StoreTests = {
-  'writes summary, checkpoint, end and outcome together': async (store) => {
+  'F1: writes summary, checkpoint, end and outcome together': async (store) => {
     await openPlanned(store, await twoMessages(store))
     await appendTo(store, null, [userMessage('late', 'meanwhile')])
     const row = await store.commitAttempt(committing({ meter: { v: 4 } }))
@@ -67,7 +67,7 @@ const commitAttemptTests: StoreTests = {
     assert.deepEqual(await store.meter(SESSION), { v: 4 })
     await sameRow(store, row)
   },
-  'happens once; the recorded end comes back': async (store) => {
+  'F3: happens once; the recorded end comes back': async (store) => {
     const planned = await twoMessages(store)
     await openPlanned(store, planned)
     const row = await store.commitAttempt(committing())
@@ -133,7 +133,7 @@ const commitAttemptTests: StoreTests = {
 }
 
 const closeAttemptTests: StoreTests = {
-  'ends the bracket with the error; anyone may; the surface is as before': async (store) => {
+  'F4: ends the bracket with the error; anyone may; the surface is as before': async (store) => {
     await openPlanned(store, await twoMessages(store))
     const before = await store.surface(SESSION)
     const row = await store.closeAttempt(closing)

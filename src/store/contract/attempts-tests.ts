@@ -93,7 +93,7 @@ const openAttemptTests: StoreTests = {
     assert.deepEqual(await store.commitAttempt(committing()), row)
     assert.equal((await allEvents(store)).length, 4)
   },
-  'is refused while another is open': async (store) => {
+  'F3: is refused while another is open': async (store) => {
     const planned = await twoMessages(store)
     await openPlanned(store, planned)
     const other = opening(planned, {

@@ -20,7 +20,7 @@ const record = (store: SessionStore, complete: boolean, words = 'raw', over = {}
   })
 
 const recordCallTests: StoreTests = {
-  'keeps the first complete response, and every other call as lost': async (store) => {
+  'F9: keeps the first complete response, and every other call as lost': async (store) => {
     await openPlanned(store, await twoMessages(store))
     const lost = [await record(store, false, 'half'), await record(store, false, 'half again')]
     assert.deepEqual(
