@@ -1,4 +1,5 @@
 import { Command } from 'commander'
+import { defineAdjustCommands } from './define/adjust.ts'
 import { defineControlCommands } from './define/control.ts'
 import { defineReadCommands } from './define/read.ts'
 import { defineServeCommands } from './define/serve.ts'
@@ -29,6 +30,7 @@ export function createProgram(version: string, { json = false }: { readonly json
     .exitOverride()
   defineServeCommands(program)
   defineControlCommands(program)
+  defineAdjustCommands(program)
   defineReadCommands(program)
   defineTranscriptCommands(program)
   return program

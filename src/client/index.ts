@@ -1,4 +1,5 @@
 export { COMPACT_CHECKPOINT_SOURCE, isCompactCheckpointSource } from '../shared/checkpoint-source.ts'
+export type { CompactionPreview } from '../shared/compaction/preview.ts'
 export {
   type CompactionErrorCode,
   type ErrorName,
@@ -40,6 +41,7 @@ export {
 } from '../workflows/messages.ts'
 export type { CompactionResult } from './compaction-result.ts'
 export type { ConfigureResult, ControlOptions, PinResult, UndoResult, UnpinResult } from './control.ts'
+export type { PreviewOptions } from './preview.ts'
 export { type CompactOptions, type ConfigureOptions, Session } from './session.ts'
 export { SessionClient, type SessionClientOptions } from './session-client.ts'
 export type { StartOptions } from './start-session.ts'

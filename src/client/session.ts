@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import type { Client, WorkflowHandle } from '@temporalio/client'
 import type { z } from 'zod'
+import type { CompactionPreview } from '../shared/compaction/preview.ts'
 import { recordOfAttempt } from '../shared/compaction-record.ts'
 import type { ControlRequest } from '../shared/control-protocol.ts'
 import { SessionError } from '../shared/errors.ts'
@@ -38,6 +39,7 @@ import {
   type UndoResult,
   type UnpinResult,
 } from './control.ts'
+import type { PreviewOptions } from './preview.ts'
 import type { StartOptions } from './start-session.ts'
 import { Turn } from './turn.ts'
 import { sendSignal, signalRunning } from './wake.ts'
@@ -133,6 +135,17 @@ export class Session {
   /** Compacts the surface nodes from `start` to `end` (seqs, inclusive, in surface order). @throws SessionError `InvalidSpan`; otherwise as {@link compactNow} */
   compactRegion(start: number, end: number, options: CompactOptions = {}): Promise<CompactionResult | null> {
     return this.#compact({ ...options, span: { start, end } })
+  }
+
+  /**
+   * What {@link compactNow} or {@link compactRegion} would do now: span, tokens, calls, identifiers that would be lost. Reads the store, writes nothing, needs no worker.
+   *
+   * @throws SessionError `InvalidInput`, `InvalidSpan`, `SessionNotFound`
+   */
+  async previewCompaction(options: PreviewOptions = {}): Promise<CompactionPreview> {
+    const store = this.#store('previewCompaction')
+    const { previewOf } = await import('./preview.ts') // The counter's ranks take 60 MB, which other calls do not need.
+    return previewOf(store, this.id, options)
   }
 
   /** Asks for a compaction and returns at once. */

@@ -1,6 +1,7 @@
 import { describe } from 'node:test'
 import { endingTests } from './contract/attempt-ends-tests.ts'
 import { openingTests } from './contract/attempts-tests.ts'
+import { controlTests } from './contract/control-tests.ts'
 import { handlesTests } from './contract/handles-tests.ts'
 import { type OpenStore, registerTests } from './contract/harness.ts'
 import { inboxTests } from './contract/inbox-tests.ts'
@@ -21,6 +22,7 @@ const AREAS = [
   endingTests,
   paidTests,
   inboxTests,
+  controlTests,
   handlesTests,
 ]
 

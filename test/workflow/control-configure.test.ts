@@ -112,6 +112,13 @@ describe('configure', { concurrency: true }, () => {
       /9500|9,500/,
       /9000|9,000/,
     )
+    await session.pin('word '.repeat(1_500))
+    await failsAs(
+      'InvalidPolicy',
+      session.configure({ policy: { pins: { texts: ['other '.repeat(600)] } } }),
+      /have 21\d\d tokens together/,
+      /allowed are 2000/,
+    )
     assert.deepEqual(await headerOf(session), before)
     await read(session, 0)
     assert.equal((await real.log(session)).filter((event) => event.type === 'request/header').length, 1)

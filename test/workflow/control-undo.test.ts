@@ -29,6 +29,43 @@ async function compacted(session: Session): Promise<string> {
 
 const seqs = async (session: Session) => (await real.store.surface(session.id)).nodes.map((node) => node.seq)
 
+describe('preview', () => {
+  test('says what the compaction does that follows, by the store alone, and writes nothing', async () => {
+    const session = await start()
+    assert.deepEqual((await session.previewCompaction()).outcome, 'nothing')
+    await read(session, 3)
+    const before = await real.store.session(session.id)
+    const preview = await session.previewCompaction({ focus: 'the words' })
+    assert.ok(preview.outcome === 'compacted')
+    assert.deepEqual(await real.store.session(session.id), before)
+    const result = await session.compactNow({ focus: 'the words' })
+    assert.deepEqual(preview.span, result?.shadowedRange)
+    assert.equal(preview.messages, result?.shadowedSeqs.length)
+    assert.equal(preview.kept + preview.messages, before === null ? 0 : 8)
+    assert.equal(preview.spanTokens, result?.shadowedTokenCount)
+    assert.equal(preview.tokensBefore, result?.tokensBefore)
+    assert.ok(preview.tokensAfter < preview.tokensBefore && preview.tokensAfter > 0)
+    assert.deepEqual([preview.model, preview.calls], ['scripted/large', result?.paid.calls])
+    const paid = result?.paid.usage
+    const asked = preview.usage.inputTokens + preview.usage.cacheReadTokens
+    const spent = (paid?.inputTokens ?? 0) + (paid?.cacheReadTokens ?? 0) + (paid?.cacheWriteTokens ?? 0)
+    assert.ok(Math.abs(asked - spent) < 0.5 * spent, `${asked} foreseen, ${spent} paid`)
+  })
+
+  test('E3 a region is refused as the compaction of it is', async () => {
+    const session = await start()
+    await read(session, 3)
+    const { nodes } = await real.store.surface(session.id)
+    const call = nodes[1]?.seq ?? 0
+    await failsAs(
+      'InvalidSpan',
+      session.previewCompaction({ span: { start: call, end: call } }),
+      /separates call call_0/,
+    )
+    await failsAs('InvalidInput', session.previewCompaction({ focus: 'x'.repeat(801) }), /focus/)
+  })
+})
+
 describe('undo', { concurrency: true }, () => {
   test('E6 the replaced messages return to their place, later ones stay behind, and the model sees them all', async () => {
     const session = await start()

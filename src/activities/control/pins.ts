@@ -2,6 +2,7 @@ import { isCompactCheckpointSource } from '../../shared/checkpoint-source.ts'
 import { planCheckpoint } from '../../shared/compaction/checkpoint.ts'
 import { PIN_LIMIT_TOKENS } from '../../shared/compaction/checkpoint-budget.ts'
 import { activePins } from '../../shared/compaction/pins.ts'
+import type { ResolvedPolicy } from '../../shared/compaction/policy-schema.ts'
 import type { ControlRequest } from '../../shared/control-protocol.ts'
 import { SessionError } from '../../shared/errors.ts'
 import type { SessionRow } from '../../shared/ports/store.ts'
@@ -28,16 +29,10 @@ export async function pinned(
   const pin =
     seq === undefined ? { text: text ?? '' } : { text: await messageText(deps, sessionId, seq), seq }
   if (pin.text.trim() === '') throw invalid('pin: a blank text pins nothing')
-  const events = await deps.store.events(sessionId, {
-    types: ['session/pin', 'session/unpin'],
-    limit: 10_000,
-  })
-  const standing = [...header.policy.pins.texts, ...activePins(events).map((each) => each.text ?? '')]
-  const others = new Set(standing.filter((each) => each !== pin.text))
-  const taken = [...others].reduce((sum, each) => sum + countTokens(each), 0)
+  const others = await standingTokens(deps, sessionId, header.policy, pin.text)
   const tokens = countTokens(pin.text)
-  if (taken + tokens > PIN_LIMIT_TOKENS) {
-    const rest = taken === 0 ? '' : ` and the other pins have ${taken}`
+  if (others + tokens > PIN_LIMIT_TOKENS) {
+    const rest = others === 0 ? '' : ` and the other pins have ${others}`
     throw invalid(
       `pin: the text has ${tokens} tokens${rest}, allowed are ${PIN_LIMIT_TOKENS} together: shorten it, or unpin another`,
     )
@@ -54,6 +49,18 @@ export async function pinned(
     head,
     outcome: { id: requestId, tokens },
   }
+}
+
+/** Tokens of the policy's texts and of people's pins, each text once, but for `except`. */
+export async function standingTokens(
+  { store }: ActivityDeps,
+  sessionId: string,
+  policy: ResolvedPolicy,
+  except?: string,
+): Promise<number> {
+  const events = await store.events(sessionId, { types: ['session/pin', 'session/unpin'], limit: 10_000 })
+  const texts = new Set([...policy.pins.texts, ...activePins(events).map(({ text = '' }) => text)])
+  return [...texts].reduce((sum, text) => sum + (text === except ? 0 : countTokens(text)), 0)
 }
 
 async function messageText({ store }: ActivityDeps, sessionId: string, seq: number): Promise<string> {

@@ -1,6 +1,7 @@
 import { type Command, Option } from 'commander'
+import { LIMITS } from '../../shared/limits.ts'
 import { action } from '../action.ts'
-import { wholeNumber } from '../option-values.ts'
+import { span, textUpTo, wholeNumber } from '../option-values.ts'
 
 /** Commands that read the store, and need no server; only `state` also asks the workflow for what it alone knows. */
 export function defineReadCommands(program: Command): void {
@@ -40,6 +41,21 @@ export function defineReadCommands(program: Command): void {
     .description('what fills the window now, and what the next compaction would take')
     .addHelpText('after', '\nExample:\n  durable-compaction context fix-42')
     .action(action(async () => (await import('../commands/context.ts')).context))
+  program
+    .command('preview')
+    .argument('<session>', 'its id')
+    .description(
+      'what a compaction would do now: span, tokens, price, names that would be lost; writes nothing',
+    )
+    .option(
+      '--focus <text>',
+      `what the checkpoint would be asked to keep, at most ${LIMITS.focusChars} characters`,
+      textUpTo(LIMITS.focusChars),
+    )
+    .option('--span <a:b>', 'only the messages from seq a to seq b', span)
+    .option('--prices <file>', 'a price table of your own, JSON, as for simulate')
+    .addHelpText('after', '\nExample:\n  durable-compaction preview fix-42 --span 12:40')
+    .action(action(async () => (await import('../commands/preview.ts')).preview))
   program
     .command('watch')
     .argument('<session>', 'its id')

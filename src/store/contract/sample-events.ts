@@ -11,7 +11,7 @@ interface Place {
   readonly step?: number | null
 }
 
-function event<T extends EventType>(
+export function event<T extends EventType>(
   key: string,
   type: T,
   data: EventData<T>,

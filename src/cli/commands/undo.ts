@@ -1,0 +1,17 @@
+import type { Run } from '../action.ts'
+import { served } from '../served.ts'
+import { formatCount } from '../table.ts'
+
+export const undo: Run<{ readonly id?: string }> = async (setting, [id = '', compactionId = ''], options) => {
+  await setting.stored(id)
+  const session = (await setting.sessions()).get(id)
+  const undone = await served(setting, id, options.id, (waiting) =>
+    session.undoCompaction(compactionId, waiting),
+  )
+  const { messages, tokensBefore, tokensAfter, checkpointSeq } = undone
+  setting.output.result(
+    { sessionId: id, ...undone },
+    `${formatCount(messages)} messages are back in the place of checkpoint #${checkpointSeq}: ` +
+      `about ${formatCount(tokensBefore)} → ${formatCount(tokensAfter)} tokens.`,
+  )
+}
