@@ -23,7 +23,7 @@ after(() => temporal.close())
 
 describe('a worker is killed while it serves control requests', () => {
   for (const phase of ['before', 'after'] as const) {
-    test(`I1 killed ${phase} the store has them: each is done once`, { timeout: 120_000 }, async () => {
+    test(`I1 killed ${phase} the store has them: each is done once`, { timeout: 240_000 }, async () => {
       const folder = mkdtempSync(join(tmpdir(), 'dc-control-'))
       const stage: BoundaryStage = {
         address: temporal.address,
@@ -40,7 +40,13 @@ describe('a worker is killed while it serves control requests', () => {
         const session = await sessions.start(`control-${randomUUID().slice(0, 8)}`, {
           model: 'scripted/large',
           heartbeatTimeoutMs: 1_000,
+          wait: false,
         })
+        await eventually(
+          () => store.session(session.id),
+          (row) => row !== null,
+          60_000,
+        )
         const body = { kind: 'configure', system: 'Be kind.' }
         await store.putInbox({ sessionId: session.id, requestId: 'kind', kind: 'control', body })
         await session.workflow.signal(pinSignal, { requestId: 'rule', text: 'Never on a Friday.' })
