@@ -8,7 +8,7 @@ import {
   renderHits,
   renderPart,
 } from '../shared/recall/answers.ts'
-import { isRecalled } from '../shared/recall/event-text.ts'
+import { isRecalled, type Recalled } from '../shared/recall/event-text.ts'
 import { HISTORY_TOOL, QUERY_MAX_CHARS } from '../shared/recall/history-tool.ts'
 import { type ToolUseBlock, text } from '../shared/session/content.ts'
 import type { SessionEvent } from '../shared/session/events.ts'
@@ -54,11 +54,13 @@ export async function answerHistory(
 
 type Store = ActivityDeps['store']
 
+const count = (page: string): number => priceContent([text(page)])
+
 function limitOf({ header }: SessionRow): AnswerLimit {
   const maxTokens = Math.min(HISTORY_ANSWER_TOKENS, header.policy.toolResultMaxTokens)
   return {
     maxTokens: Math.max(LEAST_ANSWER_TOKENS, maxTokens),
-    count: (page) => priceContent([text(page)]),
+    count,
   }
 }
 
@@ -73,15 +75,27 @@ async function answerQuery(
     return errorResult(
       `query must have 1 to ${QUERY_MAX_CHARS} characters, not only blanks; it has ${query.length}. A short, rare piece of the text finds most.`,
     )
+  const hits = await hitsOf(store, sessionId, query, from)
+  if (hits.length > 0) return answer(renderHits(hits, query, from, limit))
+  if (from > 0) return answer(`No more hits behind the first ${from}.`)
+  // A checkpoint may name a path whole that a command wrote in two parts.
+  const last = query.split(/[/\\]/).at(-1) ?? ''
+  const ofLast = last === query || last.trim() === '' ? [] : await hitsOf(store, sessionId, last, 0)
+  if (ofLast.length === 0) return answer(NOTHING_FOUND)
+  const rest = { ...limit, maxTokens: limit.maxTokens - count(NOT_WHOLE) }
+  return answer(`${NOT_WHOLE}${renderHits(ofLast, last, 0, rest)}`)
+}
+
+const NOT_WHOLE = 'Nothing for the whole path. For its last part, which may be a query of its own:\n\n'
+
+async function hitsOf(store: Store, sessionId: string, query: string, from: number): Promise<Recalled[]> {
   const found = await store.search(sessionId, query, {
     left: true,
     exceptTool: HISTORY_TOOL.name,
     skip: from,
     limit: HITS_PER_ANSWER + 1,
   })
-  const hits = found.filter(isRecalled)
-  if (hits.length > 0) return answer(renderHits(hits, query, from, limit))
-  return answer(from === 0 ? NOTHING_FOUND : `No more hits behind the first ${from}.`)
+  return found.filter(isRecalled)
 }
 
 async function answerSeq(

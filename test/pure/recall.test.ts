@@ -44,7 +44,7 @@ describe('the words of an event', () => {
 
 describe('folded texts', () => {
   test('a place in the fold is a place in the text, also where letters change their length', () => {
-    for (const before of ['', 'abc', 'Straße ', 'İİ', '😀ﬁ', 'Ǆ ', 'ΟΔΟΣ ']) {
+    for (const before of ['', 'abc', 'Straße ', 'İİ', '😀ﬁ', 'Ǆ ', 'ΟΔΟΣ ', 'C:\\\\a\\']) {
       const said = `${before}Needle`
       const at = unfoldedIndex(said, foldCase(said).indexOf('needle'))
       assert.equal(said.slice(at), 'Needle', before)

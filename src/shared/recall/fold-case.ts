@@ -1,8 +1,10 @@
 /**
- * Texts that differ in letter case or in how a letter is composed become one. Each letter is folded for itself, so that one found in the
- * fold is found again in the text ({@link unfoldedIndex}). Linear.
+ * Texts that differ in letter case, in how a letter is composed, or in the slashes of a path (a checkpoint writes `C:/a`, the log may hold
+ * `C:\\a`, also escaped) become one. Each letter is folded for itself, so that one found in the fold is found again in the text
+ * ({@link unfoldedIndex}). Linear.
  */
-export const foldCase = (text: string): string => composed(text).replace(BEYOND_ASCII, folded).toLowerCase()
+export const foldCase = (text: string): string =>
+  composed(text).replace(BACKSLASHES, '/').replace(BEYOND_ASCII, folded).toLowerCase()
 
 /** The text whose places {@link unfoldedIndex} counts: with composed letters, otherwise as it is. */
 export const composed = (text: string): string => text.normalize('NFC')
@@ -12,13 +14,14 @@ export function unfoldedIndex(text: string, index: number): number {
   let at = 0
   for (let left = index; left > 0 && at < text.length; ) {
     const letter = String.fromCodePoint(text.codePointAt(at) ?? 0)
-    left -= folded(letter).length
+    if (letter !== '\\' || text[at - 1] !== '\\') left -= folded(letter).length
     if (left < 0) break
     at += letter.length
   }
   return at
 }
 
+const BACKSLASHES = /\\+/g
 const BEYOND_ASCII = /[^\0-\x7f]/gu
 
 /** By way of the capital, so that the two small sigmas are one. */

@@ -39,7 +39,7 @@ const matching: StoreTests = {
   'is literal, newest first; letter case and how a letter is composed do not matter': async (store) => {
     await appendTo(store, null, [
       userMessage('a', 'The Café_100% "quoted"\nline'),
-      userMessage('b', 'no'),
+      userMessage('b', 'no C:\\\\Temp\\x'),
       userMessage('c', 'the cafe\u0301 of ΟΔΥΣΣΕΥΣ again'),
     ])
     assert.deepEqual(await found(store, 'CAFÉ'), [4, 2])
@@ -47,6 +47,7 @@ const matching: StoreTests = {
     assert.deepEqual(await found(store, 'fé.100'), [])
     assert.deepEqual(await found(store, '"QUOTED"\nL'), [2], 'characters that JSON escapes')
     assert.deepEqual(await found(store, 'οδυσσευς'), [4], 'both small sigmas')
+    assert.deepEqual(await found(store, 'c:/temp/X'), [3], 'slashes of a path, also escaped')
     assert.deepEqual(await found(store, ''), [])
   },
   'gives as many as asked for, behind those to be passed over': async (store) => {
