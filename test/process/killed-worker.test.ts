@@ -1,16 +1,14 @@
 import assert from 'node:assert/strict'
-import { type ChildProcess, fork } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
-import { once } from 'node:events'
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, describe, test } from 'node:test'
-import { fileURLToPath } from 'node:url'
 import { readLog } from '../../src/cli/read-log.ts'
 import { SessionClient } from '../../src/client/index.ts'
 import type { SessionEvent } from '../../src/shared/session/events.ts'
 import { sqliteStore } from '../../src/store/index.ts'
+import { killAtBoundary, type StartedWorker, startWorker } from '../support/boundary-processes.ts'
 import { type Boundary, type BoundaryStage, POLICY, STEPS } from '../support/boundary-worker.ts'
 import { openTemporal, type TestTemporal } from '../support/temporal.ts'
 
@@ -100,37 +98,4 @@ function checkLog(events: readonly SessionEvent[], paid: string): void {
     (event) => event.type === 'assistant/message' || event.type === 'compact/call',
   ).length
   assert.equal(answers, stored, 'answers that the model gave, and those that the log holds')
-}
-
-interface StartedWorker {
-  readonly child: ChildProcess
-  /** Resolves once it stands at its boundary. */
-  readonly held: Promise<void>
-}
-
-async function startWorker(stage: BoundaryStage): Promise<StartedWorker> {
-  const child = fork(fileURLToPath(new URL('../support/boundary-worker.ts', import.meta.url)), {
-    execArgv: ['--import', 'tsx'],
-    env: { ...process.env, BOUNDARY_STAGE: JSON.stringify(stage) },
-    stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
-  })
-  const says = (word: string) =>
-    new Promise<void>((resolve, reject) => {
-      child.on('message', (message) => {
-        if (message === word) resolve()
-      })
-      child.once('exit', (code, signal) => reject(new Error(`ended with ${code ?? signal} before ${word}`)))
-    })
-  // Listened for from the start: what a child says while nobody listens is lost.
-  const held = says('held')
-  held.catch(() => undefined)
-  await says('ready')
-  return { child, held }
-}
-
-async function killAtBoundary({ child, held }: StartedWorker): Promise<void> {
-  await held
-  const gone = once(child, 'exit')
-  child.kill('SIGKILL')
-  await gone
 }

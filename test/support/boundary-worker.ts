@@ -21,7 +21,11 @@ export interface BoundaryStage {
   readonly paidPath: string
   /** Null: stops nowhere. */
   readonly boundary: Boundary | null
+  /** The worker has a hook that gives {@link RETOLD} after each compaction. */
+  readonly hooks?: true
 }
+
+export const RETOLD = 'House rule: count aloud.'
 
 /** Before an activity runs, after it ran and before its result is reported, or before the nth summary call of the process is answered. */
 export type Boundary =
@@ -106,6 +110,7 @@ async function main(): Promise<void> {
     models: { scripted: boundaryModel(stage) },
     tools: [WORDS_TOOL],
     taskQueue: stage.taskQueue,
+    ...(stage.hooks ? { hooks: { afterCompaction: async () => ({ messages: [RETOLD] }) } } : {}),
     workflows: { workflowBundle: (await testBundle()) as WorkflowBundle },
     worker: {
       stickyQueueScheduleToStartTimeout: '1s',
