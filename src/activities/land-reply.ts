@@ -57,6 +57,7 @@ export async function landReply(deps: ActivityDeps, landing: Landing): Promise<C
       stopReason: reply.stopReason,
       provider: request.provider,
       model: reply.model ?? request.model,
+      requestHead: surface.head,
     },
     tokens: priceContent(content),
     surfaceOp: 'append',

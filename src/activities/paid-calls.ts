@@ -19,6 +19,8 @@ interface AttemptCalls {
   readonly turn: number | null
   readonly actor: Actor
   readonly signal: AbortSignal
+  /** Head of the log that the requests are made of. */
+  readonly requestHead: number
 }
 
 type Call = Parameters<PaidCalls['call']>[1]
@@ -59,7 +61,7 @@ function clientOf(deps: ActivityDeps, request: ModelRequest): ModelClient {
 }
 
 async function record(calls: AttemptCalls, index: number, call: Call, reply: ModelReply): Promise<Called> {
-  const { deps, sessionId, compactionId, turn, actor } = calls
+  const { deps, sessionId, compactionId, turn, actor, requestHead } = calls
   const refusedBecause = call.judge(reply)
   const event: NewEvent<'compact/call'> = {
     key: keys.compactCall(compactionId, index),
@@ -78,6 +80,7 @@ async function record(calls: AttemptCalls, index: number, call: Call, reply: Mod
       ...(reply.usage === null ? {} : { usage: reply.usage }),
       accepted: refusedBecause === null,
       ...(refusedBecause === null ? {} : { refusedBecause }),
+      requestHead,
     },
     tokens: 0,
   }

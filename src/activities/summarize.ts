@@ -2,18 +2,12 @@ import { Context, cancellationSignal } from '@temporalio/activity'
 import { TemporalFailure } from '@temporalio/common'
 import type { z } from 'zod'
 import type { CompactionActivityInput, summarizeResultSchema } from '../shared/activity-protocol.ts'
-import { planCheckpoint } from '../shared/compaction/checkpoint.ts'
 import { deterministicSummarizer } from '../shared/compaction/deterministic-summarizer.ts'
-import { ratioOf } from '../shared/compaction/meter.ts'
 import { modelSummarizer } from '../shared/compaction/model-summarizer.ts'
 import { NOTHING_PAID } from '../shared/compaction/plan-attempt.ts'
 import { isSessionError, type SessionError } from '../shared/errors.ts'
 import type { AttemptRow, SessionRow, StoredSummary, SurfaceSnapshot } from '../shared/ports/store.ts'
 import { type SummarizeInput, type Summarizer, SummaryFailed } from '../shared/ports/summarizer.ts'
-import type { SurfaceNode } from '../shared/session/events.ts'
-import { deriveMessages } from '../shared/session/messages.ts'
-import { countTokens } from '../shared/tokens/counter.ts'
-import { priceContent } from '../shared/tokens/price.ts'
 import { archivePath, archiveSurface } from './archive/archive-surface.ts'
 import { ATTEMPTS_OF_UNKNOWN } from './ask-model.ts'
 import { checkpointSource } from './checkpoint-source.ts'
@@ -21,7 +15,7 @@ import type { ActivityDeps } from './deps.ts'
 import { asOwner } from './owner.ts'
 import { paidCalls } from './paid-calls.ts'
 import { loadMeter, loadSession } from './session-view.ts'
-import { turnRequest } from './turn-request.ts'
+import { plannedSpan, summaryInput } from './summary-input.ts'
 
 export type SummarizeResult = z.infer<typeof summarizeResultSchema>
 
@@ -51,7 +45,7 @@ export async function summarize(
   if (unwritten !== undefined) return failed(NOTHING_PAID, 'archive', unwritten)
   const summarizeInput = await inputOf(deps, row, session, surface)
   if (summarizeInput === null) return failed(NOTHING_PAID, 'changed', 'The span is no longer on the surface.')
-  return run(deps, input, session, summarizeInput)
+  return run(deps, input, session, summarizeInput, surface.head)
 }
 
 async function run(
@@ -59,10 +53,11 @@ async function run(
   input: CompactionActivityInput,
   session: SessionRow,
   work: SummarizeInput,
+  requestHead: number,
 ): Promise<SummarizeResult> {
   const { sessionId, compactionId, turn, parent } = input
   const signal = cancellationSignal()
-  const paid = paidCalls({ deps, sessionId, compactionId, turn, actor: parent, signal })
+  const paid = paidCalls({ deps, sessionId, compactionId, turn, actor: parent, signal, requestHead })
   const { stored, problem } = await attempted(summarizerOf(deps, session), work, { signal, paid })
   const { fallbackReason } = stored
   if (fallbackReason !== undefined && !mayFallBack(session, input, fallbackReason))
@@ -128,65 +123,10 @@ async function inputOf(
   session: SessionRow,
   surface: SurfaceSnapshot,
 ): Promise<SummarizeInput | null> {
-  const plan = row.plan
-  if (plan === null) return null
-  const shadowed = new Set(plan.shadowedSeqs)
-  const span = surface.nodes.filter((node) => shadowed.has(node.seq))
-  const last = span.at(-1)
-  if (span.length !== plan.shadowedSeqs.length || last === undefined) return null
-  const { policy } = session.header
-  const { budget } = planCheckpoint(await checkpointSource(deps, session, span, archivePath(session, row)))
-  const request = turnRequest(session.sessionId, summaryHeader(session), surface.nodes, 0)
-  return {
-    span: deriveMessages(span),
-    chunks: splitAt(span, plan.chunkEnds).map(deriveMessages),
-    request: { ...request, purpose: 'summary', maxTokens: policy.summaryMaxTokens },
-    lastSeq: last.seq,
-    ...(row.focus === undefined ? {} : { focus: row.focus }),
-    maxTokens: policy.summaryMaxTokens,
-    askTokens: budget.summaryAskTokens,
-    limitTokens: budget.summaryLimitTokens,
-    spanTokens: plan.shadowedTokenCount,
-    usageRatio: ratioOf(await loadMeter(deps, session), `${request.provider}/${request.model}`),
-    ...(row.cause === 'context-overflow' && isOwnModel(session, request)
-      ? { refusedTokens: plan.tokensBefore + policy.replyMaxTokens }
-      : {}),
-    countTokens,
-    priceContent,
-  }
-}
-
-/** The summary goes to the policy's summarizer; with the session's own model the request repeats the last one's prefix. */
-function summaryHeader(session: SessionRow): SessionRow['header'] {
-  const { summarizer } = session.header.policy
-  if (summarizer === 'deterministic')
-    return {
-      ...session.header,
-      provider: session.header.provider ?? 'none',
-      model: session.header.model ?? 'none',
-    }
-  const isOwn = isOwnModel(session, summarizer)
-  // Settings of one model may be invalid for another, and without a shared cache nothing is gained by keeping them.
-  return {
-    ...session.header,
-    provider: summarizer.provider,
-    model: summarizer.model,
-    sampling: isOwn ? session.header.sampling : {},
-  }
-}
-
-const isOwnModel = (
-  { header }: SessionRow,
-  other: { readonly provider: string; readonly model: string },
-): boolean => other.provider === header.provider && other.model === header.model
-
-function splitAt(span: readonly SurfaceNode[], ends: readonly number[]): SurfaceNode[][] {
-  const chunks: SurfaceNode[][] = [[]]
-  for (const node of span) {
-    chunks.at(-1)?.push(node)
-    if (ends.includes(node.seq)) chunks.push([])
-  }
-  return chunks.filter((chunk) => chunk.length > 0)
+  const span = plannedSpan(row, surface)
+  if (span === null) return null
+  const source = await checkpointSource(deps, session, span, archivePath(session, row))
+  return summaryInput({ session, row, surface, span, source, meter: await loadMeter(deps, session) })
 }
 
 const failed = (

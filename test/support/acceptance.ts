@@ -6,7 +6,7 @@ import type { Session } from '../../src/client/index.ts'
 import type { StartOptions } from '../../src/client/start-session.ts'
 import type { TurnResult } from '../../src/client/turn.ts'
 import { type CompactionErrorCode, ManualCompactionError } from '../../src/shared/errors.ts'
-import type { ModelClient, ModelRequest } from '../../src/shared/ports/model.ts'
+import { ContextOverflowError, type ModelClient, type ModelRequest } from '../../src/shared/ports/model.ts'
 import type { SurfaceSnapshot } from '../../src/shared/ports/store.ts'
 import type { Tool } from '../../src/shared/ports/tool.ts'
 import {
@@ -34,6 +34,7 @@ const WORDS = 900
 
 export interface Acceptance extends RealSessions {
   readonly hooks: HookedStore
+  readonly model: ModelClient
   /** Where `sessions.db` lies. */
   readonly databaseFolder: string
   /** Every request that the model got, in order; each is valid, or the test fails at once. */
@@ -43,6 +44,8 @@ export interface Acceptance extends RealSessions {
   summarize(session: Session, answer: ScriptedAnswer): void
   /** Holds the session's summaries until the gate opens. */
   holdSummaries(session: Session): Gate
+  /** The provider refuses the session's next request of a turn as too long. */
+  refuseOnce(session: Session): void
   /** Holds the session's replies. */
   holdReplies(session: Session): Gate
   /** A session with three imported exchanges of many words, and one turn of its own (number 1) with as many. */
@@ -80,7 +83,8 @@ export async function openAcceptance(): Promise<Acceptance> {
   const requests: ModelRequest[] = []
   const summaries = new Map<string, ScriptedAnswer>()
   const replies = new Map<string, Gate>()
-  const model = acceptanceModel({ requests, summaries, replies })
+  const refused = new Set<string>()
+  const model = acceptanceModel({ requests, summaries, replies, refused })
   const real = await openRealSessions({ scripted: model }, [words], { store: hooks.store })
   const start: RealSessions['start'] = (options) => real.start({ model: 'scripted/100000', ...options })
   const append: Acceptance['append'] = async (session, ...events) => {
@@ -96,6 +100,7 @@ export async function openAcceptance(): Promise<Acceptance> {
     ...real,
     start,
     hooks,
+    model,
     databaseFolder: folder,
     requests,
     requestsOf: ({ id }, purpose) =>
@@ -112,6 +117,7 @@ export async function openAcceptance(): Promise<Acceptance> {
       })
       return gate
     },
+    refuseOnce: ({ id }) => void refused.add(id),
     holdReplies({ id }) {
       const gate = new Gate()
       replies.set(id, gate)
@@ -144,9 +150,10 @@ interface Stage {
   readonly requests: ModelRequest[]
   readonly summaries: ReadonlyMap<string, ScriptedAnswer>
   readonly replies: ReadonlyMap<string, Gate>
+  readonly refused: Set<string>
 }
 
-function acceptanceModel({ requests, summaries, replies }: Stage): ModelClient {
+function acceptanceModel({ requests, summaries, replies, refused }: Stage): ModelClient {
   const capacityOf = (name: string) => ({
     contextWindow: Number.parseInt(name, 10),
     maxOutputTokens: 4_000,
@@ -167,6 +174,8 @@ function acceptanceModel({ requests, summaries, replies }: Stage): ModelClient {
     async generate(request, context) {
       requests.push(structuredClone(request))
       assert.deepEqual(requestProblems(request.messages), [])
+      if (request.purpose === 'turn' && refused.delete(request.sessionId))
+        throw new ContextOverflowError('prompt is too long')
       return clientOf(request.model).generate(request, context)
     },
   }

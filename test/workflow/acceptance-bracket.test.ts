@@ -217,7 +217,7 @@ test('F9: every paid call is in the log whole, also those that came to nothing',
   await failsWith(session.compactNow(), 'summary')
   const calls = await stage.ofType(session, 'compact/call')
   const recorded = { provider: 'scripted', model: '100000-2026', maxTokens: 4_000, rawOutput: raw, usage }
-  const { compactionId } = calls[0]?.data ?? assert.fail('no call')
+  const { compactionId, requestHead } = calls[0]?.data ?? assert.fail('no call')
   assert.deepEqual(
     calls.map(({ data }) => data),
     [
@@ -229,6 +229,7 @@ test('F9: every paid call is in the log whole, also those that came to nothing',
         stopReason: 'max_tokens',
         accepted: false,
         refusedBecause: 'truncated',
+        requestHead,
       },
       {
         compactionId,
@@ -238,6 +239,7 @@ test('F9: every paid call is in the log whole, also those that came to nothing',
         stopReason: 'max_tokens',
         accepted: false,
         refusedBecause: 'truncated',
+        requestHead,
       },
     ],
   )

@@ -134,6 +134,8 @@ export const eventDataSchemas = {
     provider: z.string(),
     model: z.string(),
     interrupted: z.boolean().optional(),
+    /** Head of the log when the request was built: it is made of the events before it, and can be built again from them. */
+    requestHead: seq.optional(),
   }),
   'session/pin': z.strictObject({ id: z.string(), text: z.string().optional(), seq: seq.optional() }),
   'session/unpin': z.strictObject({ id: z.string() }),
@@ -177,6 +179,8 @@ export const eventDataSchemas = {
     usage: usageSchema.optional(),
     accepted: z.boolean(),
     refusedBecause: refusalSchema.optional(),
+    /** Head of the log when the request was built. */
+    requestHead: seq.optional(),
   }),
   'compact/prune': z.strictObject({
     shadowedRange: shadowedRangeSchema,
