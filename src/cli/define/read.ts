@@ -5,6 +5,12 @@ import { span, textUpTo, wholeNumber } from '../option-values.ts'
 
 /** Commands that read the store, and need no server; only `state` also asks the workflow for what it alone knows. */
 export function defineReadCommands(program: Command): void {
+  defineReports(program)
+  defineViews(program)
+}
+
+/** Of what was done and said. */
+function defineReports(program: Command): void {
   program
     .command('state')
     .argument('<session>', 'its id')
@@ -35,6 +41,10 @@ export function defineReadCommands(program: Command): void {
     .description('the whole conversation, as it was, also what compactions have replaced')
     .addHelpText('after', '\nExample:\n  durable-compaction transcript fix-42 | less -R')
     .action(action(async () => (await import('../commands/transcript.ts')).transcript))
+}
+
+/** Of what is now, and of the log as it grows. */
+function defineViews(program: Command): void {
   program
     .command('context')
     .argument('<session>', 'its id')
