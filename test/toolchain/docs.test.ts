@@ -149,7 +149,6 @@ test('docs: what README calls not done yet is not there', () => {
     'src/workflows/hooks.ts': /\bcompactionHooks\b/,
     'src/worker/index.ts': /\b(DurableCompactionPlugin|anthropicModels)\b/,
     'src/store/index.ts': /\bpostgresStore\b/,
-    'src/activities/commit-compaction.ts': /\barchivePath\b/,
   }))
     assert.doesNotMatch(read(file), names, `${file}: README says that this is not there`)
 })
