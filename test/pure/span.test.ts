@@ -233,3 +233,12 @@ test('E5 position decides: after a replacement start may be greater than end', (
     to: 23,
   })
 })
+
+test('fault G06 pictures of the user are not carried on in a checkpoint, so a few of them are worth a compaction', () => {
+  const picture = { type: 'image', source: { type: 'base64', media_type: 'image/png', data: 'AAAA' } }
+  const builder = surface()
+  for (let n = 0; n < 4; n++)
+    builder.user([{ type: 'text', text: `screen ${n}` }, picture], 'prompt', { tokens: 1_300 }).reply('seen')
+  const { nodes } = builder.user('and now?')
+  assert.deepEqual(seqs(select(nodes, 'context-overflow')), upTo(7))
+})

@@ -81,7 +81,7 @@ const UNBROKEN: Record<string, () => string> = {
 
 for (const [name, make] of Object.entries(UNBROKEN)) {
   // js-tiktoken takes hours for these. Processor time, since other tests run beside this; the benchmark measures.
-  test(`a million unbroken characters are counted in seconds: ${name}`, () => {
+  test(`fault G09 a million unbroken characters are counted in seconds: ${name}`, () => {
     const text = make()
     const started = process.cpuUsage()
     const tokens = countTokens(text)

@@ -14,18 +14,21 @@ export interface RequestFacts {
   readonly inputTokens: number
   /** Null: nobody said how large it is, so that nothing can be known not to fit. */
   readonly contextWindow: number | null
+  readonly maxBodyBytes: number
 }
 
 /** O1, O2, O5, O6, O12 and O14 of one request, as it is received. */
 export async function receivedProblems(
   store: SessionStore,
   request: ModelRequest,
-  { inputTokens, contextWindow }: RequestFacts,
+  { inputTokens, contextWindow, maxBodyBytes }: RequestFacts,
 ): Promise<string[]> {
-  const window =
-    contextWindow === null
+  const window = {
+    maxBodyBytes,
+    ...(contextWindow === null
       ? {}
-      : { window: { contextTokens: inputTokens, maxTokens: request.maxTokens, contextWindow } }
+      : { window: { contextTokens: inputTokens, maxTokens: request.maxTokens, contextWindow } }),
+  }
   if (request.purpose === 'summary') return requestProblems(request.messages, window)
   const [session, { nodes }] = await Promise.all([
     store.session(request.sessionId),

@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
-import { inputTokens, OUR_PRICING } from '../../src/activities/models/counted-usage.ts'
 import type { ModelRequest } from '../../src/shared/ports/model.ts'
 import { text } from '../../src/shared/session/content.ts'
 import {
@@ -10,7 +9,10 @@ import {
   type FaultSessions,
   ofType,
   openFaultSessions,
+  requestsFor,
+  rounds,
   saidIn,
+  sizeOf,
   words,
 } from '../support/fault-sessions.ts'
 import { png } from '../support/png.ts'
@@ -25,19 +27,9 @@ after(() => faults.close())
 
 const done = () => 'Done.'
 
-/** So many rounds of question and answer, each of about `tokens`. */
-const rounds = (count: number, tokens: number) =>
-  Array.from({ length: count }, (_, n) => [
-    `Question ${n}.`,
-    [text(`Answer ${n}. ${words(tokens - 20)}`)],
-  ]).flat()
-
-const sizeOf = (request: ModelRequest) => inputTokens(request, OUR_PRICING)
 const bodyOf = ({ system, tools, messages }: ModelRequest) => JSON.stringify([system, tools, messages])
-const summariesOf = (requests: readonly ModelRequest[]) =>
-  requests.filter(({ purpose }) => purpose === 'summary')
 
-describe('what does not fit', { concurrency: true }, () => {
+describe('what does not fit', { concurrency: 3 }, () => {
   test('fault A01: the session moves to a model with a window far below its history', async () => {
     const large: FaultModel = { window: 100_000, reply: done }
     const small: FaultModel = { window: 16_000, reply: done }
@@ -49,7 +41,7 @@ describe('what does not fit', { concurrency: true }, () => {
     assert.equal((await fault.say('Go on with less.')).reason, 'completed')
     const events = await fault.sound()
     assert.equal(endings(events)[0], 'compacted')
-    const parts = summariesOf(fault.requests)
+    const parts = requestsFor('summary', fault)
     assert.ok(parts.length > 5, 'in parts')
     assert.ok(parts.every((request) => sizeOf(request) + request.maxTokens <= 16_000))
     assert.ok(
@@ -142,9 +134,9 @@ describe('what does not fit', { concurrency: true }, () => {
     const last = fault.requests.at(-1) as ModelRequest
     assert.ok(bodyOf(last).length > 30 * 200_000, 'the model sees the pictures')
     assert.ok(sizeOf(last) < 30_000, 'and nobody counts their base64')
-    assert.equal(summariesOf(fault.requests).length, 0)
+    assert.equal(requestsFor('summary', fault).length, 0)
     await fault.session.compactNow()
-    const [summary] = summariesOf(fault.requests)
+    const [summary] = requestsFor('summary', fault)
     const said = saidIn(summary as ModelRequest)
     assert.ok(said.length < 60_000)
     for (const id of ofType(await faults.log(fault.session), 'tool/result').map(({ data }) => data.callId))
@@ -181,7 +173,7 @@ describe('what does not fit', { concurrency: true }, () => {
     for (let n = 0; n < 6; n++) await fault.say(`Short question ${n}.`)
     await fault.seed(rounds(10, 200))
     await fault.session.compactNow()
-    const [summary] = summariesOf(fault.requests)
+    const [summary] = requestsFor('summary', fault)
     assert.ok(sizeOf(summary as ModelRequest) < 6_000)
     for (const request of fault.requests) assert.doesNotMatch(bodyOf(request), /logprob|fp_secret|usage/)
     await fault.sound()

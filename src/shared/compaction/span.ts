@@ -4,6 +4,7 @@ import type { Span } from '../protocol.ts'
 import type { CompactionCause, SurfaceNode } from '../session/events.ts'
 import { splitCallAt } from '../session/tool-pairing.ts'
 import type { ResolvedPolicy } from './policy-schema.ts'
+import { measureContent } from './prune.ts'
 import { firstUnseen, newestStart, tailStart } from './tail.ts'
 
 export interface SpanInput {
@@ -104,7 +105,7 @@ const WORTHWHILE_SHARE = 0.9
 /** About what a checkpoint of these nodes will cost: an earlier one is carried on, the user's words stay, the rest shrinks. */
 function checkpointCost(nodes: readonly SurfaceNode[], policy: SpanInput['policy']): number {
   const checkpoints = sum(nodes.filter(isCheckpoint))
-  const user = sum(nodes.filter((node) => node.type === 'user/message' && !isCheckpoint(node)))
+  const user = nodes.reduce((total, node) => total + userWords(node), 0)
   const rest = sum(nodes) - checkpoints - user
   const cost =
     FRAME_TOKENS +
@@ -112,6 +113,12 @@ function checkpointCost(nodes: readonly SurfaceNode[], policy: SpanInput['policy
     Math.min(user, policy.userTextTokens) +
     Math.min(policy.checkpointTokens, SUMMARY_SHARE * (rest + user))
   return Math.min(cost, policy.checkpointLimitTokens)
+}
+
+/** Tokens of what the user wrote, at most: images and documents are not carried on, and hardly a character is more than a token. */
+function userWords(node: SurfaceNode): number {
+  if (node.type !== 'user/message' || isCheckpoint(node)) return 0
+  return Math.min(node.tokens, measureContent(node.data.content))
 }
 
 function regionNodes(nodes: readonly SurfaceNode[], { start, end }: Span): readonly SurfaceNode[] {
