@@ -231,6 +231,9 @@ test('settings that are turned off, and durations', () => {
     'prune honours the list of micro',
   )
   assert.deepEqual(resolve({ micro: { preserve: ['a'] }, prune: { preserve: [] } }).prune?.preserve, [])
+  const pinned = resolve({ pins: { tools: ['load_skill', 'read_file'] }, prune: { preserve: [] } })
+  assert.deepEqual(pinned.prune?.preserve, ['load_skill', 'read_file'])
+  assert.deepEqual(pinned.micro?.preserve, ['read_file', 'load_skill'], 'what is pinned is never cut')
   assert.equal(resolvePolicy({ micro: false }, opus, 'threeLevel').micro, null)
   const idle = (idleTimeout: string | number) => resolve({ idleTimeout }).idleTimeoutMs
   assert.deepEqual(['never', '90s', '30m', '1.5h', '7d', 5_000].map(idle), [

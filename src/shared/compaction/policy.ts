@@ -114,12 +114,18 @@ const settingsOf = ({
 
 const DEFAULT_PRESERVE = ['read_file']
 
+const union = (some: readonly string[], others: readonly string[]): string[] => [
+  ...new Set([...some, ...others]),
+]
+
 /** What `auto: false` turns off, and how it is set otherwise. Reading back changes nothing, so a person may have it all the same. */
 function automatic(settings: PolicySettings, sizes: PolicySizes) {
   const auto = settings.auto ?? true
   const micro = settings.micro === false ? {} : (settings.micro ?? {})
   const prune = settings.prune === false ? {} : (settings.prune ?? {})
   const preserve = micro.preserve ?? DEFAULT_PRESERVE
+  // A checkpoint keeps their results word for word: until then they must be whole.
+  const pinned = settings.pins?.tools ?? []
   return {
     auto,
     pressureTokens: auto ? sizes.limitTokens : null,
@@ -128,13 +134,13 @@ function automatic(settings: PolicySettings, sizes: PolicySizes) {
     historyTool: settings.historyTool ?? auto,
     prune:
       auto && settings.prune !== false
-        ? { ...pruneSizes(settings), preserve: [...(prune.preserve ?? preserve)] }
+        ? { ...pruneSizes(settings), preserve: union(prune.preserve ?? preserve, pinned) }
         : null,
     micro:
       auto && settings.micro !== false
         ? {
             keepLast: micro.keepLast ?? 3,
-            preserve: [...preserve],
+            preserve: union(preserve, pinned),
             minReclaimTokens: micro.minReclaimTokens ?? 20_000,
           }
         : null,
