@@ -5,17 +5,22 @@ import type { Actor, SurfaceSnapshot } from '../shared/ports/store.ts'
 import { offersHistory } from '../shared/recall/history-tool.ts'
 import { priceContent } from '../shared/tokens/price.ts'
 import type { ActivityDeps } from './deps.ts'
-import type { StepPlace } from './open-step.ts'
 import { asOwner } from './owner.ts'
 import { loadSession } from './session-view.ts'
 
 /** Planning against a moving log: messages that belong to no turn may land meanwhile. */
 const MAX_PLANS = 8
 
+export interface MicroPlace {
+  readonly sessionId: string
+  readonly turn: number | null
+  readonly step: number | null
+}
+
 /** The silent level: old results become a placeholder when that frees enough. Returns the surface that the request is made of. */
 export async function microPass(
   deps: ActivityDeps,
-  { sessionId, turn, step }: StepPlace,
+  { sessionId, turn, step }: MicroPlace,
   actor: Actor,
 ): Promise<SurfaceSnapshot> {
   const { header } = await loadSession(deps, sessionId)

@@ -65,13 +65,13 @@ function requireProvider(deps: ActivityDeps, provider: string) {
   )
 }
 
-async function factsOf(deps: ActivityDeps, ref: ModelRef): Promise<ModelFacts> {
+export async function factsOf(deps: ActivityDeps, ref: ModelRef): Promise<ModelFacts> {
   const { contextWindow, maxOutputTokens } = await requireProvider(deps, ref.provider).capacity(ref.model)
   return { ...ref, contextWindow, maxOutputTokens }
 }
 
 /** The policy with the window of its summarizer, which only its client knows. A summarizer of the worker's own needs no client. */
-async function withSummarizer(
+export async function withSummarizer(
   deps: ActivityDeps,
   draft: ResolvedPolicy,
   resolve: (facts: ModelFacts) => ResolvedPolicy,
@@ -80,7 +80,7 @@ async function withSummarizer(
   return resolve(await factsOf(deps, draft.summarizer))
 }
 
-function presetOf(name: string | undefined): keyof typeof PRESETS | undefined {
+export function presetOf(name: string | undefined): keyof typeof PRESETS | undefined {
   if (name === undefined || Object.hasOwn(PRESETS, name)) return name as keyof typeof PRESETS | undefined
   throw new SessionError(
     'InvalidPolicy',

@@ -2,13 +2,13 @@ import type { z } from 'zod'
 import type { openInputSchema, openResultSchema } from '../shared/activity-protocol.ts'
 import { SessionError } from '../shared/errors.ts'
 import type { SessionRow } from '../shared/ports/store.ts'
-import type { SessionStart } from '../shared/protocol.ts'
 import { canonicalJson } from '../shared/session/canonical-json.ts'
 import type { Header } from '../shared/session/events.ts'
 import { hash53, keys } from '../shared/session/keys.ts'
 import type { ActivityDeps } from './deps.ts'
 import { asOwner, callingRun, currentRun, takeOver, unknownSession } from './owner.ts'
 import { resolveHeader } from './resolve-header.ts'
+import { resolveOwnHeader } from './resolve-own-header.ts'
 import { currentReading, loadSession } from './session-view.ts'
 
 /**
@@ -20,9 +20,10 @@ export async function openSession(
   deps: ActivityDeps,
   input: z.infer<typeof openInputSchema>,
 ): Promise<z.infer<typeof openResultSchema>> {
-  const { sessionId, start } = input
+  const { sessionId } = input
   const known = await deps.store.session(sessionId)
-  const session = known === null ? await create(deps, sessionId, start) : await reopen(deps, known, start)
+  const wanted = await wantedHeader(deps, input)
+  const session = known === null ? await create(deps, sessionId, wanted) : await reopen(deps, known, wanted)
   const [reading, waiting, controls, openTurn] = await Promise.all([
     currentReading(deps, sessionId),
     deps.store.inbox(sessionId, { kind: 'prompt', state: 'waiting' }),
@@ -34,6 +35,7 @@ export async function openSession(
     reading,
     idleTimeoutMs: session.header.policy.idleTimeoutMs,
     openTurn,
+    ...(input.header === undefined ? {} : retriesOf(session)),
     waiting: waiting
       .filter((row) => row.delivery !== 'no-wake')
       .map((row) => ({ requestId: row.requestId, delivery: row.delivery ?? 'next-turn' })),
@@ -41,32 +43,36 @@ export async function openSession(
   }
 }
 
-async function create(
+/** What is asked for, decided; null when a message woke the session, which goes on with what it has. */
+async function wantedHeader(
   deps: ActivityDeps,
-  sessionId: string,
-  start: SessionStart | undefined,
-): Promise<SessionRow> {
-  if (start === undefined) throw unknownSession(sessionId)
+  { start, header, policy, preset }: z.infer<typeof openInputSchema>,
+): Promise<Header | null> {
+  if (start !== undefined) return resolveHeader(deps, start)
+  return header === undefined ? null : resolveOwnHeader(deps, { header, policy, preset })
+}
+
+const retriesOf = ({ header: { policy } }: SessionRow) => ({
+  compactionRetries: policy.compactionRetries,
+  maxOverflowRetries: policy.maxOverflowRetries,
+})
+
+async function create(deps: ActivityDeps, sessionId: string, header: Header | null): Promise<SessionRow> {
+  if (header === null) throw unknownSession(sessionId)
   const actor = callingRun()
-  const header = await resolveHeader(deps, start)
   const { firstRunId } = await currentRun(deps, actor)
   return deps.store.createSession({ sessionId, actor, lifeRunId: firstRunId, header })
 }
 
-async function reopen(
-  deps: ActivityDeps,
-  known: SessionRow,
-  start: SessionStart | undefined,
-): Promise<SessionRow> {
+async function reopen(deps: ActivityDeps, known: SessionRow, header: Header | null): Promise<SessionRow> {
   const actor = callingRun()
   const { sessionId } = known
-  if (known.closed && start === undefined) {
+  if (known.closed && header === null) {
     throw new SessionError(
       'SessionClosed',
       `Session ${sessionId} was closed: start it again to reopen it. Waiting prompts are kept.`,
     )
   }
-  const header = start === undefined ? null : await resolveHeader(deps, start)
   const isOwner = known.owner.workflowId === actor.workflowId && known.owner.runId === actor.runId
   const session = isOwner ? known : await takeOver(deps, sessionId, actor)
   if (header === null || canonicalJson(header) === canonicalJson(session.header)) return session

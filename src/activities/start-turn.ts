@@ -20,7 +20,7 @@ export async function startTurn(
 ): Promise<z.infer<typeof startTurnResultSchema>> {
   const { sessionId, requestId } = input
   const actor = callingRun()
-  if (input.message !== undefined) await storeInline(deps, sessionId, requestId, input.message)
+  if (input.message !== undefined) await storeInline(deps, sessionId, requestId, contentOf(input.message))
   const known = await deps.store.turnByRequest(sessionId, requestId)
   const messages = known === null ? await waitingMessages(deps, sessionId, requestId) : []
   const turn = await asOwner(deps, sessionId, actor, (owner) =>
@@ -37,6 +37,11 @@ export async function startTurn(
     ...(turn.endReason === null ? {} : { endReason: turn.endReason }),
   }
 }
+
+type InlineMessage = NonNullable<z.infer<typeof startTurnInputSchema>['message']>
+
+const contentOf = (message: InlineMessage): string | readonly ContentBlock[] =>
+  typeof message === 'object' && 'role' in message ? message.content : message
 
 export async function storeInline(
   deps: ActivityDeps,

@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import type { controlInputSchema, controlResultSchema } from './control-protocol.ts'
+import { ownRequestSchema } from './own-protocol.ts'
 import {
   type CompactionOutcome,
   compactionInputSchema,
@@ -21,7 +22,15 @@ import { attemptErrorSchema, turnEndReasonSchema } from './session/events.ts'
 const base = { v: z.literal(1), sessionId: sessionIdSchema }
 const inTurn = { ...base, turn: z.int().positive(), step: z.int().positive() }
 
-export const openInputSchema = z.strictObject({ ...base, start: sessionStartSchema.optional() })
+export const openInputSchema = z.strictObject({
+  ...base,
+  start: sessionStartSchema.optional(),
+  /** Instead of `start`, from a workflow that makes its own requests: what they have besides messages. */
+  header: ownRequestSchema.optional(),
+  /** With `header`: the raw policy. */
+  policy: z.record(z.string(), z.unknown()).optional(),
+  preset: z.string().optional(),
+})
 export const openResultSchema = z.strictObject({
   life: z.int().positive(),
   reading: readingSchema,
@@ -32,13 +41,22 @@ export const openResultSchema = z.strictObject({
   waiting: z.array(z.strictObject({ requestId: requestIdSchema, delivery: deliverySchema })),
   /** Control requests wait in the inbox. */
   controlsWait: z.boolean(),
+  /** With `header`: counts of the policy, which the workflow keeps. */
+  compactionRetries: z.int().nonnegative().optional(),
+  maxOverflowRetries: z.int().nonnegative().optional(),
 })
 
 export const startTurnInputSchema = z.strictObject({
   ...base,
   requestId: requestIdSchema,
   /** Inline prompt: from a client without a store, an own workflow or another language. */
-  message: z.union([z.string(), contentSchema]).optional(),
+  message: z
+    .union([
+      z.string(),
+      contentSchema,
+      z.strictObject({ role: z.literal('user'), content: z.union([z.string(), contentSchema]) }),
+    ])
+    .optional(),
 })
 export const startTurnResultSchema = z.strictObject({
   turn: z.int().positive(),

@@ -1,6 +1,6 @@
-// Sandbox-safe parts for a workflow of one's own: the two decisions of the seam, the ids that name why an attempt runs, and the messages of a session.
+// For a workflow of one's own: compaction in it, the two decisions of the seam, the ids that name why an attempt runs, and the messages of a session.
 
-export type { CompactionInput, CompactionOutcome, Reading } from '../shared/protocol.ts'
+export type { CompactionInput, CompactionOutcome, CompactionRecord, Reading } from '../shared/protocol.ts'
 export { DEFAULT_TASK_QUEUE, WORKFLOWS } from '../shared/protocol.ts'
 export { compactionIds } from '../shared/session/keys.ts'
 export { mayRetryRequest, newestReading, pressureWantsCompaction } from './decisions.ts'
@@ -20,3 +20,12 @@ export {
   undoCompactionUpdate,
   unpinSignal,
 } from './messages.ts'
+export type { CarriedHooks } from './own/carried-hooks.ts'
+export {
+  type ArrayStep,
+  type CompactionHooks,
+  type CompactNowOptions,
+  compactionHooks,
+  type LogStep,
+} from './own/compaction-hooks.ts'
+export type { CompactionHooksOptions } from './own/own-session.ts'

@@ -1,6 +1,7 @@
 import { type ActivityOptions, proxyActivities } from '@temporalio/workflow'
 import type { SessionActivities } from '../shared/activity-protocol.ts'
 import type { ErrorName } from '../shared/errors.ts'
+import type { OwnActivities } from '../shared/own-protocol.ts'
 import type { CompactionInput } from '../shared/protocol.ts'
 import type { ToolCall } from './turn-steps.ts'
 
@@ -63,6 +64,16 @@ export function sessionActivities(tuning: Tuning) {
     runTool: (input: Parameters<SessionActivities['sessionRunTool']>[0], call: ToolCall) =>
       toolActivity(tuning, call)(input),
   }
+}
+
+/** The activities of a workflow of one's own; they may run on another queue. */
+export function ownActivities(tuning: Tuning & { readonly taskQueue?: string | undefined }) {
+  const { taskQueue } = tuning
+  return proxyActivities<SessionActivities & OwnActivities>({
+    ...storeWrite(tuning),
+    scheduleToCloseTimeout: '24h', // As for a session: a store that is away for less loses nothing.
+    ...(taskQueue === undefined ? {} : { taskQueue }),
+  })
 }
 
 /** The tool's own time-out ends it and gives the model a result; the activity's stands behind it. */

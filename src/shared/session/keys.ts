@@ -41,6 +41,13 @@ export const keys = {
   stepStart: (turn: number, step: number) => `${at(turn, step)}.start`,
   stepEnd: (turn: number, step: number) => `${at(turn, step)}.end`,
   assistant: (turn: number, step: number) => `${at(turn, step)}.assistant`,
+  /** Further replies of a step, of a workflow that counts steps in its own way. */
+  assistantMore: (turn: number, step: number, n: number) => `${at(turn, step)}.assistant.${n}`,
+  /** What a user says inside a step, by its place among what was sent and by its content. */
+  said: (turn: number, step: number, position: number, content: string) =>
+    `${at(turn, step)}.said.${position}.${keyPart(content)}`,
+  /** A message that belongs to no turn, the same way. */
+  loose: (position: number, content: string) => `loose.${position}.${keyPart(content)}`,
   toolResult: (turn: number, step: number, callId: string) => `${at(turn, step)}.tool.${keyPart(callId)}`,
   toolClaim: (turn: number, step: number, callId: string) =>
     `${at(turn, step)}.tool.${keyPart(callId)}.claim`,
