@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process'
 import { join } from 'node:path'
 
-// `npm run check`: format and lint, types, dead code, import table, acceptance tables. Prints nothing when all is well, and otherwise what
+// `npm run check`: format and lint, types, dead code, import table, acceptance tables, contract. Prints nothing when all is well, and otherwise what
 // each failed check said.
 
 const CHECKS: readonly { name: string; program: string; args: readonly string[] }[] = [
@@ -20,6 +20,7 @@ const CHECKS: readonly { name: string; program: string; args: readonly string[] 
   { name: 'dead code', program: 'knip/bin/knip.js', args: ['--no-progress'] },
   { name: 'imports', program: 'tsx/dist/cli.mjs', args: ['scripts/check-imports.ts'] },
   { name: 'acceptance', program: 'tsx/dist/cli.mjs', args: ['scripts/acceptance.ts', '--check'] },
+  { name: 'contract', program: 'tsx/dist/cli.mjs', args: ['scripts/write-contract.ts', '--check'] },
 ]
 
 const results = await Promise.all(
