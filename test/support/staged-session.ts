@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { inputTokens, type Pricing } from '../../src/activities/models/counted-usage.ts'
 import { readLog } from '../../src/cli/read-log.ts'
+import { LIMITS } from '../../src/shared/limits.ts'
 import type { ModelRequest } from '../../src/shared/ports/model.ts'
 import type { CompactionOutcome } from '../../src/shared/protocol.ts'
 import type { CompactionCause, SessionEvent } from '../../src/shared/session/events.ts'
@@ -59,7 +60,11 @@ export async function openStagedSession(options: StagedModel): Promise<StagedSes
     async generate(...[request, context]: Parameters<typeof scripted.generate>) {
       requested.push(request)
       const contextWindow = request.model === 'small' ? smallWindow : window
-      const facts = { inputTokens: inputTokens(request, PRICING), contextWindow }
+      const facts = {
+        inputTokens: inputTokens(request, PRICING),
+        contextWindow,
+        maxBodyBytes: LIMITS.requestBytes,
+      }
       problems.push(...(await receivedProblems(stage.store, request, facts)))
       return scripted.generate(request, context)
     },
