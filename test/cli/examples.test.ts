@@ -15,6 +15,7 @@ import { join, resolve } from 'node:path'
 import { after, before, test } from 'node:test'
 import { sqliteStore } from '../../src/store/index.ts'
 import { obtainServer } from '../../src/worker/dev-server/obtain-server.ts'
+import { eventually } from '../support/eventually.ts'
 
 // The examples as a user has them: in a folder of their own, with the built package in its node_modules, on a real server.
 
@@ -61,6 +62,29 @@ test('examples: an existing worker with its own workflow, activity, tool and mod
   const output = await run('own-worker/client.ts', store)
   assert.match(output, /^answer: completed .*Found 2 orders/m)
   await stop(worker)
+})
+
+test('examples: agents of one’s own in both modes; the worker is killed in the middle of the first', {
+  timeout: 240_000,
+}, async () => {
+  const path = join(app, 'own-workflow.db')
+  const worker = await startWorker('own-workflow/worker.ts', path)
+  const client = run('own-workflow/client.ts', path)
+  const store = sqliteStore({ path })
+  const counts = async () => {
+    const known = (await store.session('orders-by-log')) !== null
+    return known ? store.countEvents('orders-by-log', 'assistant/message') : 0
+  }
+  await eventually(counts, (replies) => replies >= 2, 60_000)
+  worker.kill('SIGKILL')
+  const second = await startWorker('own-workflow/worker.ts', path)
+  const output = await client
+  assert.match(output, /^log mode: t1\.s\d\.pressure\.0 compacted/m)
+  assert.match(output, /^array mode: t1\.s\d\.pressure\.0 compacted/m)
+  for (const sessionId of ['orders-by-log', 'orders-by-array'])
+    assert.equal(await store.countEvents(sessionId, 'assistant/message'), 9, sessionId)
+  await store.close()
+  await stop(second)
 })
 
 async function headOf(path: string, sessionId: string): Promise<number | undefined> {

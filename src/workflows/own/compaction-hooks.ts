@@ -18,7 +18,7 @@ export interface LogStep {
   readonly turn: number
   readonly step: number
   /** The newest that your activities returned. */
-  readonly reading?: Reading | null
+  readonly reading?: Reading | null | undefined
 }
 
 /** A step by the caller's own count: any number that grows. */
@@ -28,14 +28,14 @@ export interface ArrayStep<M extends MessageLike> {
   /** What `preStep` returned last, with what has come since behind it. */
   readonly messages: readonly M[]
   /** Of the newest reply. */
-  readonly usage?: AnyUsage | null
+  readonly usage?: AnyUsage | null | undefined
 }
 
 export interface CompactNowOptions {
   /** Names the request: the same id again is the same compaction. Default: from its number in this workflow. */
-  readonly requestId?: string
+  readonly requestId?: string | undefined
   /** What the summary should keep, at most 800 characters. */
-  readonly focus?: string
+  readonly focus?: string | undefined
 }
 
 /**
@@ -129,7 +129,7 @@ export class CompactionHooks {
 
   /** Array mode: writes what is new and ends the turn, so that nothing waits for the next one. Default reason `completed`. */
   async endTurn<M extends MessageLike>(
-    at: Omit<ArrayStep<M>, 'step'> & { readonly reason?: TurnEndReason },
+    at: Omit<ArrayStep<M>, 'step'> & { readonly reason?: TurnEndReason | undefined },
   ): Promise<{ messages: M[] }> {
     await this.#session.open()
     const synced = await this.#array.sync(at, at.reason ?? 'completed')
