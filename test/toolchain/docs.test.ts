@@ -146,7 +146,6 @@ test('docs: what README calls not done yet is not there', () => {
     [],
   )
   for (const [file, names] of Object.entries({
-    'src/workflows/hooks.ts': /\bcompactionHooks\b/,
     'src/worker/index.ts': /\b(DurableCompactionPlugin|anthropicModels)\b/,
     'src/store/index.ts': /\bpostgresStore\b/,
   }))
