@@ -36,7 +36,7 @@ const nameOf = (boundary: Boundary): string =>
 
 describe('I1: a worker is killed at each boundary of a compaction', () => {
   for (const boundary of BOUNDARIES) {
-    test(`killed ${nameOf(boundary)}: one end, nothing lost, nothing stored paid twice`, {
+    test(`G4: killed ${nameOf(boundary)}: one end, nothing lost, nothing stored paid twice`, {
       timeout: 300_000,
     }, async () => {
       const folder = mkdtempSync(join(tmpdir(), 'dc-kill-'))
@@ -76,6 +76,7 @@ describe('I1: a worker is killed at each boundary of a compaction', () => {
 })
 
 function checkLog(events: readonly SessionEvent[], paid: string): void {
+  assert.doesNotMatch(paid, /invalid/, 'a request that breaks the rules of the provider')
   const ids = events.flatMap((event) => (event.type === 'compact/start' ? [event.data.compactionId] : []))
   assert.ok(ids.length > 0, 'nothing was compacted')
   assert.equal(new Set(ids).size, ids.length, 'a bracket was opened twice')

@@ -7,6 +7,7 @@ import {
 } from '@temporalio/worker'
 import type { ModelClient } from '../../src/shared/ports/model.ts'
 import type { Tool } from '../../src/shared/ports/tool.ts'
+import { requestProblems } from '../../src/shared/session/request-check.ts'
 import { sqliteStore } from '../../src/store/index.ts'
 import { createSessionWorker, scriptedModel } from '../../src/worker/index.ts'
 import { quietRuntime, testBundle } from './temporal.ts'
@@ -66,6 +67,8 @@ export function boundaryModel(stage: Pick<BoundaryStage, 'paidPath' | 'boundary'
       maxOutputTokens: 4_000,
     }),
     async generate(request, context) {
+      const problems = requestProblems(request.messages)
+      if (problems.length > 0) appendFileSync(stage.paidPath, `invalid: ${problems.join()}\n`)
       const reply = await model.generate(request, context)
       appendFileSync(stage.paidPath, `${request.purpose} ${request.index}\n`)
       return reply

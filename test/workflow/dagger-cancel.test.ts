@@ -117,7 +117,7 @@ describe('† cancel reaches what runs within a second, and the abort signal rea
     await goesOn(session)
   })
 
-  test('a tool: its call gets the interrupted result, once', async () => {
+  test('G4: a tool: its call gets the interrupted result, once', async () => {
     const session = await start()
     const point = hold(session)
     const turn = await session.prompt('Use the tool.')

@@ -1,7 +1,17 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import type { Session } from '../../src/client/index.ts'
-import { type Acceptance, openAcceptance, reached, replied, SUMMARY, said } from '../support/acceptance.ts'
+import { requestProblems } from '../../src/shared/session/request-check.ts'
+import {
+  type Acceptance,
+  allText,
+  openAcceptance,
+  reached,
+  replied,
+  SUMMARY,
+  said,
+  times,
+} from '../support/acceptance.ts'
 import { rebuiltRequests } from '../support/rebuilt-requests.ts'
 
 // Every request, summaries included, is rebuilt byte for byte from the store alone. On the real path.
@@ -61,6 +71,37 @@ test('turns, micro, pruning, pressure, an overflow, a person with a focus, a ref
   for (const what of ['.pressure.', '.overflow.', 'manual.', 'shadow.', 'notice.meanwhile'])
     assert.ok(has(what), what)
   await assertRebuilt(session, 15)
+})
+
+test('G4: each request answers each call once, directly behind it: after an import, a steering prompt, a cancel', async () => {
+  const session = await stage.start()
+  const call = { type: 'tool_use', id: 'lost', name: 'words', input: {} }
+  await stage.append(
+    session,
+    said('u.0', 'Go.', 'import'),
+    replied(0, 0, [call]),
+    said('u.1', 'And?', 'import'),
+    replied(1, 5),
+  )
+  const replies = stage.holdReplies(session)
+  const turn = await session.prompt('Read both.')
+  await reached(replies, turn.result())
+  await session.prompt('Faster.', { delivery: 'next-step' })
+  replies.open()
+  await turn.result({ timeoutMs: 60_000 })
+  const held = stage.holdReplies(session)
+  const stopped = await session.prompt('Read.')
+  await reached(held, stopped.result())
+  await session.cancelTurn({ reason: 'not this' })
+  assert.equal((await stopped.result({ timeoutMs: 30_000 })).reason, 'aborted')
+  held.open()
+  await stage.talk(session, 'Well?')
+  const sent = stage.requestsOf(session, 'turn')
+  assert.equal(sent.length, 4)
+  for (const { messages } of sent) assert.deepEqual(requestProblems(messages), [])
+  const last = allText(sent.at(-1)?.messages ?? [])
+  for (const id of ['lost', 'c2_0', 'c2_1']) assert.equal(times(last, `"tool_use_id":"${id}"`), 1, id)
+  assert.equal(times(last, 'Faster.'), 1)
 })
 
 test('a summary in parts by a model of its own', async () => {
