@@ -97,7 +97,7 @@ async function reopen(deps: ActivityDeps, known: SessionRow, header: Header | nu
 }
 
 const headerKey = (header: Header, session: SessionRow) =>
-  keys.header(hash53(canonicalJson(header)).toString(36), session.lastTurn, session.life)
+  keys.headerAfter(hash53(canonicalJson(header)).toString(36), session.headerSeq)
 
 async function openTurnOf(deps: ActivityDeps, session: SessionRow) {
   if (session.openTurn === null) return null

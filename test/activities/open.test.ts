@@ -71,6 +71,16 @@ describe('sessionOpen', () => {
     assert.equal((await stage.store.session(SESSION))?.header.system, 'You help.')
   })
 
+  test('back to the settings of before in the same life: they hold again', async () => {
+    const stage = await openStage()
+    const held: string[] = []
+    for (const system of ['You help.', '', 'You help.', '']) {
+      await stage.run(RUN_1, 'sessionOpen', { start: { ...START, system } })
+      held.push((await stage.store.session(SESSION))?.header.system ?? 'none')
+    }
+    assert.deepEqual(held, ['You help.', '', 'You help.', ''])
+  })
+
   test('woken by a message: a session that is closed stays closed, an unknown one is not made', async () => {
     const stage = await openStage()
     await stage.run(RUN_1, 'sessionClose', { requestId: 'bye' })

@@ -19,6 +19,7 @@ import {
   overflowGeneration,
   sessionFailure,
 } from '../../src/workflows/failures.ts'
+import { isContextOverflow } from '../../src/workflows/own/context-overflow.ts'
 import { readSignal } from '../../src/workflows/signal-input.ts'
 
 const ofActivity = (cause: Error) =>
@@ -35,6 +36,22 @@ const timeout = () => new TimeoutFailure('activity Heartbeat timeout', undefined
 const typed = (type: string, message = 'why') => ApplicationFailure.nonRetryable(message, type)
 
 describe('failures', () => {
+  test('a request that is too long is known by our type, and by a provider’s own words that were passed on', () => {
+    for (const failure of [
+      typed('ContextOverflow'),
+      typed('ContextOverflowError'),
+      typed('BadRequest', 'prompt is too long: 215000 tokens > 200000 maximum'),
+      typed('400', "This model's maximum context length is 8192 tokens. However, you requested 9000 tokens."),
+    ])
+      assert.equal(isContextOverflow(ofActivity(failure)), true, failure.message)
+    for (const failure of [
+      typed('429', 'This request would exceed your rate limit of 30,000 input tokens per minute'),
+      typed('413', 'request_too_large: Request exceeds the maximum size'),
+      timeout(),
+    ])
+      assert.equal(isContextOverflow(ofActivity(failure)), false, failure.message)
+  })
+
   test('type and message are found inside the wrappers', () => {
     const failure = ofChild(ofActivity(typed('InvalidSpan', '7 is not on the surface')))
     assert.equal(failureType(failure), 'InvalidSpan')

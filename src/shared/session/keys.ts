@@ -30,6 +30,8 @@ export const keys = {
   session: () => 'session',
   life: (life: number) => `life.${life}`,
   header: (digest: string, turn: number, step: number) => `header.${digest}.${at(turn, step)}`,
+  /** A header that took the place of the one at `seq`: a session may come back to what it had before. */
+  headerAfter: (digest: string, seq: number) => `header.${digest}.after.${seq}`,
   /** A header that a request asked for; the other headers' keys have dots behind `header.` and a digest. */
   configured: (requestId: string) => `header.${keyPart(requestId)}`,
   pin: (requestId: string) => `pin.${keyPart(requestId)}`,
