@@ -34,15 +34,17 @@ const pair = (id: string, tokens: number): Seed[] => [
 
 describe('calls and their results', { concurrency: 3 }, () => {
   test('fault C03: what must go goes in whole rounds, oldest first', async () => {
-    const policy = { thresholdTokens: 8_000, retainTokens: 4_500, prune: false }
+    // The tail has room for the result of b, and not for its call.
+    const policy = { thresholdTokens: 8_000, retainTokens: 4_200, prune: false }
     const fault = await faults.open({ window: 30_000, reply: done }, { policy })
-    await fault.seed(['First.', ...pair('a', 4_000), 'Second.', ...pair('b', 4_000), [text('So far.')]])
+    const calling = [text(words(600)), call('b')]
+    const result = { resultOf: 'b', content: `result of b: ${words(3_900)}` }
+    await fault.seed(['First.', ...pair('a', 4_000), 'Second.', calling, result, [text('So far.')]])
     assert.equal((await fault.say('Third.')).reason, 'completed')
     assert.deepEqual(endings(await fault.sound()), ['compacted'])
     const said = saidIn(fault.requests.at(-1) ?? { messages: [] })
-    assert.doesNotMatch(said, /"(?:tool_use_)?id":"a"/, 'neither the call nor its result')
-    assert.match(said, /"type":"tool_use","id":"b"/)
-    assert.match(said, /"tool_use_id":"b"/)
+    assert.doesNotMatch(said, /"(?:tool_use_)?id":"[ab]"|result of b/, 'neither a call nor its result')
+    assert.match(said, /So far\./)
   })
 
   for (const verdict of ['approved', 'denied'] as const) {
@@ -222,6 +224,10 @@ describe('calls and their results', { concurrency: 3 }, () => {
     assert.deepEqual(fault.ran, [])
     const results = ofType(events, 'tool/result').map(({ data }) => [data.callId, data.isError])
     assert.deepEqual(results, [['cut', true]])
+    assert.match(
+      saidIn(fault.requests[1] ?? { messages: [] }),
+      /cut off by the limit of the reply and was not run/,
+    )
   })
 
   test('fault C19: a history that begins with a result without its call is compacted and goes on', async () => {

@@ -77,6 +77,7 @@ describe('in the middle of a turn', { concurrency: 3 }, () => {
     const summaries = ofType(events, 'compact/summary')
     assert.ok(summaries.length >= 5 && summaries.length <= 14, `${summaries.length} compactions`)
     assert.ok(endings(events).every((ending) => ending === 'compacted'))
+    assert.ok(ofType(events, 'compact/start').every(({ data }) => data.cause === 'pressure'))
     assert.ok(
       summaries.every(({ data }) => data.shadowedTokenCount > 3_000),
       'no plan is empty',
