@@ -186,13 +186,17 @@ describe('calls and their results', { concurrency: 3 }, () => {
 
   test('fault C13: the summary is refused as too long, again and again; no smaller part separates a pair', async () => {
     const fault = await faults.open({ window: 60_000, realWindow: 16_000, reply: done })
-    const history = Array.from({ length: 12 }, (_, n) => pair(`p${n}`, 1_500)).flat()
+    // Its half is in the middle of a pair.
+    const history = Array.from({ length: 13 }, (_, n): Seed[] => [
+      [text(words(750)), call(`p${n}`)],
+      { resultOf: `p${n}`, content: words(800) },
+    ]).flat()
     await fault.seed(['Begin.', ...history, [text('So far.')]])
     assert.equal((await fault.say('Go on.')).reason, 'completed')
     assert.deepEqual(endings(await fault.sound()), ['compacted'])
     const parts = requestsFor('summary', fault)
     assert.ok(parts.length >= 3)
-    for (let n = 0; n < 12; n++) {
+    for (let n = 0; n < 13; n++) {
       const holding = parts.filter((part) => saidIn(part).includes(`"tool_use_id":"p${n}"`))
       assert.ok(holding.length >= 1, `the summarizer reads the result of p${n}`)
     }
