@@ -71,9 +71,11 @@ interface Script extends Play {
   readonly summaries: ModelRequest[]
 }
 
-export async function openPlayedSessions(): Promise<PlayedSessions> {
+export async function openPlayedSessions(
+  options: Parameters<typeof openRealSessions>[2] = {},
+): Promise<PlayedSessions> {
   const scripts = new Map<string, Script>()
-  const real = await openRealSessions({ scripted: playingModel(scripts) }, [WORDS])
+  const real = await openRealSessions({ scripted: playingModel(scripts) }, [WORDS], options)
   return {
     real,
     async start(play, options = {}) {
@@ -89,7 +91,6 @@ export async function openPlayedSessions(): Promise<PlayedSessions> {
         model: 'scripted/w16000',
         tools: ['words'],
         taskQueue: real.taskQueue,
-        heartbeatTimeoutMs: 2_000,
         ...options,
       })
     },

@@ -32,8 +32,12 @@ export interface TestWorker {
   stop(): Promise<void>
 }
 
-/** Quiet: the SDK warns of every failure that a test provokes. */
+let isQuiet = false
+
+/** Quiet: the SDK warns of every failure that a test provokes. One runtime a process, which may open several servers. */
 export function quietRuntime(): void {
+  if (isQuiet) return
+  isQuiet = true
   Runtime.install({
     logger: new DefaultLogger(
       process.env['DBG'] ? 'WARN' : 'ERROR',

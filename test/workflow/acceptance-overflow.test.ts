@@ -48,6 +48,33 @@ const untilCompacted = (request: ModelRequest): boolean => !textOf(request).incl
 const attempts = (one: PlayedSession) => played.real.store.attempts({ sessionId: one.session.id })
 const surface = async (one: PlayedSession) => (await played.real.store.surface(one.session.id)).nodes
 
+/** The steps 4, 6 and 8 are refused; the last one's need no compaction meets. */
+async function refusedInThreeSteps({ start, real: { store } }: PlayedSessions): Promise<void> {
+  const needs = new Map([
+    [3, 'Part 1.'],
+    [5, 'Part 2.'],
+    [7, 'no summary says this'],
+  ])
+  const one = await start(
+    {
+      turn: (request) =>
+        textOf(request).includes(needs.get(request.index) ?? '')
+          ? calls([`a${request.index}`, 900])
+          : tooLong(),
+      summary: (_request, count) => `${SUMMARY} Part ${count}.`,
+    },
+    { policy: CALM },
+  )
+  const { reason, error } = await one.ask('Go.')
+  assert.deepEqual([reason, error], ['error', TOO_LONG])
+  const rows = await store.attempts({ sessionId: one.session.id })
+  assert.deepEqual(rows.map(({ compactionId }) => compactionId).toSorted(), [
+    't1.s4.overflow.0',
+    't1.s6.overflow.0',
+    't1.s8.overflow.0',
+  ])
+}
+
 describe('a refused request', { concurrency: true }, () => {
   test('C1 C2 compacts in the same step and is made once more, with the checkpoint and nothing of what it replaced', async () => {
     const one = await played.start({ turn: refusedAtFour(untilCompacted) }, { policy: CALM })
@@ -142,28 +169,16 @@ describe('a refused request', { concurrency: true }, () => {
   })
 
   test('C6 the count is per step: one recovery of each step that is refused, and no second one of a step', async () => {
-    const needs = new Map([
-      [3, 'Part 1.'],
-      [5, 'Part 2.'],
-      [7, 'no summary says this'],
-    ])
-    const one = await played.start(
-      {
-        turn: (request) =>
-          textOf(request).includes(needs.get(request.index) ?? '')
-            ? calls([`a${request.index}`, 900])
-            : tooLong(),
-        summary: (_request, count) => `${SUMMARY} Part ${count}.`,
-      },
-      { policy: CALM },
-    )
-    const { reason, error } = await one.ask('Go.')
-    assert.deepEqual([reason, error], ['error', TOO_LONG])
-    assert.deepEqual((await attempts(one)).map(({ compactionId }) => compactionId).toSorted(), [
-      't1.s4.overflow.0',
-      't1.s6.overflow.0',
-      't1.s8.overflow.0',
-    ])
+    await refusedInThreeSteps(played)
+  })
+
+  test('C6 the count survives what a crash leaves of a workflow: its history, replayed before each of its tasks', async () => {
+    const replayed = await openPlayedSessions({ worker: { maxCachedWorkflows: 0 } })
+    try {
+      await refusedInThreeSteps(replayed)
+    } finally {
+      await replayed.close()
+    }
   })
 
   test('C7 too long, then a passing error: each has its own budget', async () => {
