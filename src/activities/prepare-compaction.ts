@@ -12,6 +12,7 @@ import { isSessionError } from '../shared/errors.ts'
 import type { Actor, AttemptRow, OpenAttempt } from '../shared/ports/store.ts'
 import type { CompactionOutcome } from '../shared/protocol.ts'
 import { priceContent } from '../shared/tokens/price.ts'
+import { standingTokens } from './control/pins.ts'
 import type { ActivityDeps } from './deps.ts'
 import { askHook, type Verdict } from './hooks/ask-hook.ts'
 import { overheadTokens } from './overhead.ts'
@@ -63,12 +64,13 @@ async function prepareOnce(
   const known = await deps.store.attempt(sessionId, compactionId)
   if (known !== null) return resultOf(deps, input, known)
   const session = await loadSession(deps, sessionId)
-  const [surface, meter, replies] = await Promise.all([
+  const { header } = session
+  const [surface, meter, replies, pinTokens] = await Promise.all([
     deps.store.surface(sessionId),
     loadMeter(deps, session),
     countReplies(deps, sessionId),
+    standingTokens(deps, sessionId, header.policy),
   ])
-  const { header } = session
   const planning: PlanAttemptInput = {
     attempt: input,
     header,
@@ -76,6 +78,7 @@ async function prepareOnce(
     meter,
     replies,
     overheadTokens: overheadTokens(header),
+    pinTokens,
     price: priceContent,
     nowMs: deps.clock(),
   }

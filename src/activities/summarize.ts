@@ -2,6 +2,7 @@ import { Context, cancellationSignal } from '@temporalio/activity'
 import { TemporalFailure } from '@temporalio/common'
 import type { z } from 'zod'
 import type { CompactionActivityInput, summarizeResultSchema } from '../shared/activity-protocol.ts'
+import { LEAST_SUMMARY_TOKENS } from '../shared/compaction/checkpoint-budget.ts'
 import { deterministicSummarizer } from '../shared/compaction/deterministic-summarizer.ts'
 import { modelSummarizer } from '../shared/compaction/model-summarizer.ts'
 import { NOTHING_PAID } from '../shared/compaction/plan-attempt.ts'
@@ -58,7 +59,8 @@ async function run(
   const { sessionId, compactionId, turn, parent } = input
   const signal = cancellationSignal()
   const paid = paidCalls({ deps, sessionId, compactionId, turn, actor: parent, signal, requestHead })
-  const { stored, problem } = await attempted(summarizerOf(deps, session), work, { signal, paid })
+  const { stored, problem } =
+    noRoom(session, work) ?? (await attempted(summarizerOf(deps, session), work, { signal, paid }))
   const { fallbackReason } = stored
   if (fallbackReason !== undefined && !mayFallBack(session, input, fallbackReason))
     return failed(paid.spent(), 'summary', `No acceptable summary (${fallbackReason}): ${problem}`)
@@ -66,6 +68,15 @@ async function run(
     deps.store.recordSummary({ sessionId, actor, compactionId, summary: stored }),
   )
   return { kind: 'summarized', paid: paid.spent(), deterministic: stored.summary === null }
+}
+
+/** When pins leave a checkpoint of this span no room for a summary, nobody is paid for one that would be refused. */
+function noRoom({ header }: SessionRow, { limitTokens }: SummarizeInput): Attempted | undefined {
+  if (header.policy.summarizer === 'deterministic' || limitTokens >= LEAST_SUMMARY_TOKENS) return undefined
+  return {
+    stored: { summary: null, fallbackReason: 'overflow' },
+    problem: `The pins leave ${limitTokens} tokens of the checkpoint for a summary, it needs ${LEAST_SUMMARY_TOKENS}. The session is unchanged; unpin some, or compact more at once.`,
+  }
 }
 
 async function attempted(

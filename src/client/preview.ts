@@ -1,6 +1,7 @@
 import { initialMeter, meterStateSchema } from '../shared/compaction/meter.ts'
+import { standingPinTokens } from '../shared/compaction/pins.ts'
 import { type CompactionPreview, previewCompaction } from '../shared/compaction/preview.ts'
-import { readCheckpointSource } from '../shared/compaction/read-checkpoint-source.ts'
+import { readCheckpointSource, readPinEvents } from '../shared/compaction/read-checkpoint-source.ts'
 import { SessionError } from '../shared/errors.ts'
 import type { SessionStore } from '../shared/ports/store.ts'
 import { compactionRequestSchema, problemOf, type Span } from '../shared/protocol.ts'
@@ -27,10 +28,11 @@ export async function previewOf(
   if (row === null)
     throw new SessionError('SessionNotFound', `Session ${sessionId} is not in the store: start it first.`)
   const { header } = row
-  const [surface, meter, replies] = await Promise.all([
+  const [surface, meter, replies, events] = await Promise.all([
     store.surface(sessionId),
     store.meter(sessionId),
     store.countEvents(sessionId, 'assistant/message'),
+    readPinEvents(store, sessionId),
   ])
   return previewCompaction({
     ...asked,
@@ -39,6 +41,7 @@ export async function previewOf(
     meter: meter === null ? initialMeter() : meterStateSchema.parse(meter),
     replies,
     overheadTokens: priceText(header.system) + priceTools(header.tools),
+    pinTokens: standingPinTokens({ policy: header.policy, events, countTokens }),
     price: priceContent,
     nowMs: Date.now(),
     sourceOf: (nodes) => readCheckpointSource(store, row, nodes, countTokens),

@@ -170,7 +170,7 @@ export class Session {
   /**
    * Keeps a text, or the text of a message (by seq), word for word in every checkpoint from the next one on. Waits until it is written: at the next step boundary.
    *
-   * @throws SessionError `InvalidInput` when all pins together would have more than 2,000 tokens, for a blank text, for a seq that is no message with text;
+   * @throws SessionError `InvalidInput` when all pins together would have more than 2,000 tokens or half of a checkpoint, for a blank text, for a seq that is no message with text;
    * `KeyConflict`, `SessionClosed`, `WorkerUnavailable`
    */
   pin(what: string | { readonly seq: number }, options: ControlOptions = {}): Promise<PinResult> {

@@ -15,7 +15,7 @@ const collect = (
 ) => {
   const { texts = [], tools = [], ...rest } = change
   return collectPins({
-    policy: { pins: { texts, tools } },
+    policy: { pins: { texts, tools }, checkpointLimitTokens: 15_000 },
     events: [],
     nodes,
     carried: [],

@@ -88,6 +88,45 @@ describe('pins', { concurrency: true }, () => {
     assert.equal((await ofType(session, 'session/pin')).length, 2)
   })
 
+  test('H6 pins have at most half of a checkpoint: on a small window a pin is refused, and so is a smaller window than the pins allow', async () => {
+    const small = await real.start({ model: 'scripted/small', policy: { micro: false, prune: false } })
+    await failsAs('InvalidInput', small.pin('word '.repeat(1_900)), /1901 tokens/, /half of a checkpoint/)
+    const session = await start()
+    await session.pin('word '.repeat(1_900))
+    await failsAs('InvalidPolicy', session.configure({ model: 'scripted/small' }), /19\d\d tokens/, /half of/)
+    const stored = await session.stored()
+    assert.equal(stored?.header.model, 'large')
+  })
+
+  test('nothing is paid for a span that its pins would fill: too small, or a checkpoint by code that is no smaller', async () => {
+    const session = await start()
+    await read(session, 1)
+    await session.pin('word '.repeat(1_200))
+    assert.equal((await session.previewCompaction()).outcome, 'nothing')
+    assert.equal(await session.compactNow(), null)
+    const pinsTool = await real.start({
+      model: 'scripted/large',
+      policy: { micro: false, prune: false, pins: { tools: ['words'] } },
+    })
+    await read(pinsTool, 1)
+    await assert.rejects(pinsTool.compactNow(), /checkpoint has \d+ tokens, its span only/)
+    const records = [...(await session.compactions()), ...(await pinsTool.compactions())]
+    assert.deepEqual(
+      records.map(({ outcome, reason, errorCode, paidCalls }) => [outcome, reason ?? errorCode, paidCalls]),
+      [
+        ['nothing', 'too-small', 0],
+        ['failed', 'summary', 0],
+      ],
+    )
+  })
+
+  test('ids that the session gives to pins itself are refused: one of two pins would be lost', async () => {
+    const session = await start()
+    for (const requestId of ['keep.3.0', 'policy.0', 'tool.12'])
+      await failsAs('InvalidInput', session.pin('Blue.', { requestId }), /another requestId/)
+    await session.pin('Blue.', { requestId: 'keep.this' })
+  })
+
   test('the same request id is the same pin, also after continue-as-new; with other content it is KeyConflict', async () => {
     const session = await start()
     await session.workflow.terminate()

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { PIN_LIMIT_TOKENS } from '../../shared/compaction/checkpoint-budget.ts'
+import { pinLimit } from '../../shared/compaction/checkpoint-budget.ts'
 import type { ConfigureRequest } from '../../shared/control-protocol.ts'
 import { isSessionError, SessionError } from '../../shared/errors.ts'
 import type { SessionRow } from '../../shared/ports/store.ts'
@@ -9,7 +9,7 @@ import type { Header } from '../../shared/session/events.ts'
 import { keys } from '../../shared/session/keys.ts'
 import type { ActivityDeps } from '../deps.ts'
 import { resolveHeader } from '../resolve-header.ts'
-import { standingTokens } from './pins.ts'
+import { halfOf, standingTokens } from './pins.ts'
 import type { Decided } from './serve-controls.ts'
 
 /** A new header, from what was asked for at the start and what this request changes of it: checked as a start is, since a new window moves every limit. */
@@ -20,11 +20,12 @@ export async function configured(
   request: ConfigureRequest,
 ): Promise<Decided> {
   const header = await resolved(deps, changedStart(current, request))
-  const pinTokens = await standingTokens(deps, sessionId, header.policy)
-  if (pinTokens > PIN_LIMIT_TOKENS) {
+  const standing = await standingTokens(deps, sessionId, header.policy)
+  const limit = pinLimit(header.policy)
+  if (standing > limit) {
     throw new SessionError(
       'InvalidPolicy',
-      `policy.pins.texts and the pins of people have ${pinTokens} tokens together, allowed are ${PIN_LIMIT_TOKENS}: shorten them, or unpin some.`,
+      `policy.pins.texts and the pins of people have ${standing} tokens together, allowed are then ${limit}${halfOf(limit)}: shorten them, or unpin some.`,
     )
   }
   if (canonicalJson(header) === canonicalJson(current))

@@ -1,8 +1,9 @@
 import { isCompactCheckpointSource } from '../../shared/checkpoint-source.ts'
 import { planCheckpoint } from '../../shared/compaction/checkpoint.ts'
-import { PIN_LIMIT_TOKENS } from '../../shared/compaction/checkpoint-budget.ts'
-import { activePins } from '../../shared/compaction/pins.ts'
+import { PIN_LIMIT_TOKENS, pinLimit, pinTokens } from '../../shared/compaction/checkpoint-budget.ts'
+import { standingPinTokens } from '../../shared/compaction/pins.ts'
 import type { ResolvedPolicy } from '../../shared/compaction/policy-schema.ts'
+import { readPinEvents } from '../../shared/compaction/read-checkpoint-source.ts'
 import type { ControlRequest } from '../../shared/control-protocol.ts'
 import { SessionError } from '../../shared/errors.ts'
 import type { SessionRow } from '../../shared/ports/store.ts'
@@ -16,6 +17,11 @@ import type { Decided } from './serve-controls.ts'
 type Pin = Extract<ControlRequest, { kind: 'pin' }>
 type Unpin = Extract<ControlRequest, { kind: 'unpin' }>
 
+/** Ids of pins that nobody asked for by request: of the policy, of tags, of tools. */
+const OWN_IDS = /^(?:policy\.\d+|keep\.\d+\.\d+|tool\.\d+)$/
+/** So many ids are named in an error. */
+const NAMED_IDS = 20
+
 /**
  * A pin stands with its text in the log, also one by seq: the message may be shortened or leave the surface before the next checkpoint. Refused when the
  * texts of the policy and of people would no longer fit together, since a checkpoint would have to leave one out.
@@ -26,15 +32,20 @@ export async function pinned(
   requestId: string,
   { text, seq }: Pin,
 ): Promise<Decided> {
+  if (OWN_IDS.test(requestId))
+    throw invalid(
+      `pin: the id ${JSON.stringify(requestId)} is of a form that the session gives to pins itself: use another requestId`,
+    )
   const pin =
     seq === undefined ? { text: text ?? '' } : { text: await messageText(deps, sessionId, seq), seq }
   if (pin.text.trim() === '') throw invalid('pin: a blank text pins nothing')
   const others = await standingTokens(deps, sessionId, header.policy, pin.text)
   const tokens = countTokens(pin.text)
-  if (others + tokens > PIN_LIMIT_TOKENS) {
+  const limit = pinLimit(header.policy)
+  if (others + pinTokens(pin.text, countTokens) > limit) {
     const rest = others === 0 ? '' : ` and the other pins have ${others}`
     throw invalid(
-      `pin: the text has ${tokens} tokens${rest}, allowed are ${PIN_LIMIT_TOKENS} together: shorten it, or unpin another`,
+      `pin: the text has ${tokens} tokens${rest}, allowed are ${limit} together${halfOf(limit)}: shorten it, or unpin another`,
     )
   }
   return {
@@ -58,10 +69,13 @@ export async function standingTokens(
   policy: ResolvedPolicy,
   except?: string,
 ): Promise<number> {
-  const events = await store.events(sessionId, { types: ['session/pin', 'session/unpin'], limit: 10_000 })
-  const texts = new Set([...policy.pins.texts, ...activePins(events).map(({ text = '' }) => text)])
-  return [...texts].reduce((sum, text) => sum + (text === except ? 0 : countTokens(text)), 0)
+  const events = await readPinEvents(store, sessionId)
+  return standingPinTokens({ policy, events, countTokens }, except)
 }
+
+/** Why the limit is lower than usual. */
+export const halfOf = (limit: number): string =>
+  limit < PIN_LIMIT_TOKENS ? ' (half of a checkpoint, which follows the pressure limit)' : ''
 
 async function messageText({ store }: ActivityDeps, sessionId: string, seq: number): Promise<string> {
   const [event] = await store.events(sessionId, { after: seq - 1, limit: 1 })
@@ -88,9 +102,14 @@ export async function unpinned(
   const { pins, left } = planCheckpoint(source).pins
   const known = [...pins, ...left].filter(({ source: by }) => by === 'session' || by === 'keep')
   if (known.every((pin) => pin.id !== id)) {
-    const ids = known.map((pin) => pin.id).join(', ') || 'none'
+    const more = known.length > NAMED_IDS ? ` and ${known.length - NAMED_IDS} more` : ''
+    const ids =
+      known
+        .slice(0, NAMED_IDS)
+        .map((pin) => pin.id)
+        .join(', ') || 'none'
     throw invalid(
-      `unpin: no pin has the id ${JSON.stringify(id)}, the ids are ${ids}; pins of the policy are changed by configure`,
+      `unpin: no pin has the id ${JSON.stringify(id)}, the ids are ${ids}${more}; pins of the policy are changed by configure`,
     )
   }
   return {

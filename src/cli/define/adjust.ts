@@ -10,7 +10,9 @@ export function defineAdjustCommands(program: Command): void {
     .command('pin')
     .argument('<session>', 'its id')
     .argument('[text]', 'what must stay word for word in every checkpoint; - reads it from the input')
-    .description('pin a text, or a message; all pins together have at most 2,000 tokens')
+    .description(
+      'pin a text, or a message; all pins together have at most 2,000 tokens, less on a small window',
+    )
     .option('--seq <n>', 'the text of the message with this seq', wholeNumber(0))
     .option('--id <request>', `${REQUEST}; unpin takes it`)
     .addHelpText('after', '\nExample:\n  durable-compaction pin fix-42 "Never push to main." --id no-push')

@@ -5,8 +5,20 @@ const SUMMARY_ASK_TOKENS = 1_800
 const SUMMARY_LIMIT_TOKENS = 2_700
 /** Plan and open errors of a checkpoint. */
 const STATE_TOKENS = 300
-/** All pins together. */
+/** All pins together, where a checkpoint has room for more. */
 export const PIN_LIMIT_TOKENS = 2_000
+/** What a pin has beside its text: where it comes from, and its fences. */
+const PIN_FRAME_TOKENS = 10
+/** Below this a model's text would say nothing, and be refused as too long. */
+export const LEAST_SUMMARY_TOKENS = 100
+
+/** What all pins together may have: half of a checkpoint stays to the conversation. */
+export const pinLimit = ({ checkpointLimitTokens }: Pick<ResolvedPolicy, 'checkpointLimitTokens'>): number =>
+  Math.min(PIN_LIMIT_TOKENS, Math.floor(checkpointLimitTokens / 2))
+
+/** What a text has as a pin. */
+export const pinTokens = (text: string, count: (text: string) => number): number =>
+  count(text) + PIN_FRAME_TOKENS
 
 /** Tokens of our counter for each part of one checkpoint. */
 export interface CheckpointBudget {

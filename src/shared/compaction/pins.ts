@@ -1,13 +1,13 @@
 import { isText } from '../session/content.ts'
 import type { EventData, SessionEvent, SurfaceNode } from '../session/events.ts'
 import { wellFormed } from '../session/well-formed.ts'
-import { PIN_LIMIT_TOKENS } from './checkpoint-budget.ts'
+import { pinLimit, pinTokens } from './checkpoint-budget.ts'
 import type { Pin } from './checkpoint-state.ts'
 import { splitInjected } from './ledger/injected.ts'
 import type { ResolvedPolicy } from './policy-schema.ts'
 
 export interface PinInput {
-  readonly policy: Pick<ResolvedPolicy, 'pins'>
+  readonly policy: Pick<ResolvedPolicy, 'pins' | 'checkpointLimitTokens'>
   /** `session/pin` and `session/unpin` of the whole log, in order. Other events are looked past. */
   readonly events: readonly SessionEvent[]
   /** The nodes that the checkpoint replaces. */
@@ -20,13 +20,13 @@ export interface PinInput {
 export interface Pins {
   /** In the order in which a checkpoint prints them. */
   readonly pins: readonly Pin[]
-  /** Those that do not fit `PIN_LIMIT_TOKENS`. */
+  /** Those that do not fit `pinLimit`. */
   readonly left: readonly Pin[]
   readonly tokens: number
 }
 
 /**
- * The pins of the next checkpoint. Texts of the policy are all taken. The rest shares what they leave of `PIN_LIMIT_TOKENS`: what a
+ * The pins of the next checkpoint. Texts of the policy are all taken. The rest shares what they leave of `pinLimit`: what a
  * person pinned, then `<keep>` texts, earlier ones first so that a pin stays pinned, then tool results, newest first. A text stands once.
  */
 export function collectPins({ policy, events, nodes, carried, countTokens }: PinInput): Pins {
@@ -42,11 +42,11 @@ export function collectPins({ policy, events, nodes, carried, countTokens }: Pin
     ...of('tool'),
   ]
   const pins: Pin[] = policyPins(policy.pins.texts)
-  let tokens = pins.reduce((sum, pin) => sum + countTokens(pin.text), 0)
+  let tokens = pins.reduce((sum, pin) => sum + pinTokens(pin.text, countTokens), 0)
   const left: Pin[] = []
   for (const pin of unique(optional, pins)) {
-    const cost = countTokens(pin.text)
-    if (tokens + cost > PIN_LIMIT_TOKENS) {
+    const cost = pinTokens(pin.text, countTokens)
+    if (tokens + cost > pinLimit(policy)) {
       left.push(pin)
       continue
     }
@@ -76,6 +76,15 @@ export function activePins(events: readonly SessionEvent[]): EventData<'session/
   return events.flatMap((event) =>
     event.type === 'session/pin' && !unpinned.has(event.data.id) ? [event.data] : [],
   )
+}
+
+/** Tokens of what stands in every checkpoint, the policy's texts and people's, each text once, but for `except`. */
+export function standingPinTokens(
+  { policy, events, countTokens }: Pick<PinInput, 'policy' | 'events' | 'countTokens'>,
+  except?: string,
+): number {
+  const texts = new Set([...policy.pins.texts, ...activePins(events).map(({ text = '' }) => text)])
+  return [...texts].reduce((sum, pinned) => sum + (pinned === except ? 0 : pinTokens(pinned, countTokens)), 0)
 }
 
 const unpinnedIds = (events: readonly SessionEvent[]): ReadonlySet<string> =>

@@ -20,6 +20,8 @@ export interface PlanAttemptInput {
   readonly replies: number
   /** Price of system and tools. */
   readonly overheadTokens: number
+  /** Price of the pins that stand in every checkpoint. Default 0. */
+  readonly pinTokens?: number
   readonly price: (content: readonly ContentBlock[]) => number
   readonly nowMs: number
 }
@@ -40,7 +42,7 @@ const PRUNES = new Set(['pressure', 'context-overflow', 'tool'])
 
 /** Decides an attempt on one consistent surface: copies first, then the span on what the copies leave. @throws SessionError `InvalidSpan` */
 export function planAttempt(input: PlanAttemptInput): PlannedAttempt {
-  const { attempt, header, surface, meter, overheadTokens } = input
+  const { attempt, header, surface, meter, overheadTokens, pinTokens = 0 } = input
   const { policy } = header
   const before = readingAt(input, surface)
   const shortened = applyCopies(input, PRUNES.has(attempt.cause) ? shortenResults(input) : [])
@@ -68,6 +70,7 @@ export function planAttempt(input: PlanAttemptInput): PlannedAttempt {
     ...span,
     ratio,
     overheadTokens,
+    pinTokens,
   })
   if (selected.kind === 'nothing')
     return copies.length > 0 ? end('pruned', selected.reason) : end('nothing', selected.reason)

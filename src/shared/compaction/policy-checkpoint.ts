@@ -1,4 +1,4 @@
-import { checkpointBudget, PIN_LIMIT_TOKENS } from './checkpoint-budget.ts'
+import { checkpointBudget, PIN_LIMIT_TOKENS, pinLimit } from './checkpoint-budget.ts'
 import type { PolicyInput, PolicySettings } from './policy-input.ts'
 import { overrideFor } from './policy-layers.ts'
 import { type PolicyProblem, policyProblem } from './policy-problems.ts'
@@ -74,7 +74,7 @@ export function checkpointSizes(
 /** Pins of the policy stand in every checkpoint, so they must leave half of it to the conversation. */
 export function pinProblems({ pins }: PolicySettings, checkpointLimitTokens: number): PolicyProblem[] {
   const tokens = Math.ceil((pins?.texts ?? []).reduce((sum, pin) => sum + roughTokens(pin), 0))
-  const most = Math.min(PIN_LIMIT_TOKENS, Math.floor(checkpointLimitTokens / 2))
+  const most = pinLimit({ checkpointLimitTokens })
   return tokens > most
     ? [policyProblem('policy.pins.texts', `must have at most ${most} tokens together`, tokens)]
     : []

@@ -2,6 +2,7 @@ import type { CompactionPlan } from '../ports/store.ts'
 import type { Span } from '../protocol.ts'
 import type { Lost, SurfaceNode, Usage } from '../session/events.ts'
 import { buildCheckpoint, type CheckpointSource, planCheckpoint } from './checkpoint.ts'
+import { type CheckpointBudget, LEAST_SUMMARY_TOKENS } from './checkpoint-budget.ts'
 import { ratioOf } from './meter.ts'
 import { type PlanAttemptInput, planAttempt } from './plan-attempt.ts'
 import { modelKeyOf, takeReading } from './pressure.ts'
@@ -82,7 +83,7 @@ export async function previewCompaction(input: PreviewInput): Promise<Compaction
     spanTokens: plan.shadowedTokenCount,
     checkpointTokens: built.tokens,
     lost: built.lost,
-    ...priceOf(input, plan, planCheckpoint(source).budget.summaryAskTokens + source.countTokens(focus)),
+    ...priceOf(input, plan, planCheckpoint(source).budget, source.countTokens(focus)),
   }
 }
 
@@ -92,17 +93,19 @@ const INSTRUCTION_TOKENS = 700
 function priceOf(
   { header, meter, surface, overheadTokens }: PreviewInput,
   plan: CompactionPlan,
-  askTokens: number,
+  { summaryAskTokens, summaryLimitTokens }: CheckpointBudget,
+  focusTokens: number,
 ): { model: string | null; calls: number; usage: Usage } {
   const { summarizer } = header.policy
   const none = { inputTokens: 0, outputTokens: 0, cacheReadTokens: 0, cacheWriteTokens: 0 }
-  if (summarizer === 'deterministic') return { model: null, calls: 0, usage: none }
+  if (summarizer === 'deterministic' || summaryLimitTokens < LEAST_SUMMARY_TOKENS)
+    return { model: null, calls: 0, usage: none }
   const model = modelKeyOf(summarizer)
   const ratio = ratioOf(meter, model)
   const chunks = plan.chunkEnds.length
   const calls = chunks === 1 ? 1 : chunks + 1
   const instructions = Math.ceil(ratio * calls * INSTRUCTION_TOKENS)
-  const outputTokens = Math.ceil(ratio * calls * askTokens)
+  const outputTokens = Math.ceil(ratio * calls * (summaryAskTokens + focusTokens))
   // The session's own model gets the conversation as it stands; another one, or one that reads parts, the span.
   const isReplay = chunks === 1 && model === modelKeyOf(header)
   const { anchor } = meter

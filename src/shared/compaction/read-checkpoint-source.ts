@@ -8,6 +8,13 @@ const MAX_PIN_EVENTS = 10_000
 
 type Reads = Pick<SessionStore, 'events' | 'eventsByKeys'>
 
+/** What people pinned and took back, in order. */
+export const readPinEvents = (
+  store: Pick<SessionStore, 'events'>,
+  sessionId: string,
+): Promise<readonly SessionEvent[]> =>
+  store.events(sessionId, { types: ['session/pin', 'session/unpin'], limit: MAX_PIN_EVENTS })
+
 /** What a checkpoint of these nodes is made from, beside them: the summaries behind earlier checkpoints among them, and the pins. */
 export async function readCheckpointSource(
   store: Reads,
@@ -17,7 +24,7 @@ export async function readCheckpointSource(
 ): Promise<CheckpointSource> {
   const [previous, pinEvents] = await Promise.all([
     previousSummaries(store, sessionId, nodes),
-    store.events(sessionId, { types: ['session/pin', 'session/unpin'], limit: MAX_PIN_EVENTS }),
+    readPinEvents(store, sessionId),
   ])
   return {
     nodes,

@@ -22,6 +22,8 @@ export interface SpanInput {
   readonly ratio: number
   /** Price of system and tools: the tail is what they leave of the pressure limit. Default 0. */
   readonly overheadTokens?: number
+  /** Price of the pins that stand in every checkpoint. Default 0. */
+  readonly pinTokens?: number
 }
 
 /** Why nothing is to be compacted. */
@@ -63,7 +65,7 @@ export function selectSpan(input: SpanInput): SelectedSpan {
     return { kind: 'nothing', reason: nodes.length === 0 ? 'empty' : 'only-tail' }
   if (chosen.every(isCheckpoint)) return { kind: 'nothing', reason: 'only-checkpoint' }
   const tokens = sum(chosen)
-  if (checkpointCost(chosen, input.policy) > tokens * WORTHWHILE_SHARE)
+  if (checkpointCost(chosen, input) > tokens * WORTHWHILE_SHARE)
     return { kind: 'nothing', reason: 'too-small' }
   return { kind: 'span', seqs: chosen.map((node) => node.seq), tokens, from: first.seq, to: last.seq }
 }
@@ -103,13 +105,13 @@ const SUMMARY_SHARE = 0.25
 const WORTHWHILE_SHARE = 0.9
 
 /** About what a checkpoint of these nodes will cost: an earlier one is carried on, the user's words stay, the rest shrinks. */
-function checkpointCost(nodes: readonly SurfaceNode[], policy: SpanInput['policy']): number {
+function checkpointCost(nodes: readonly SurfaceNode[], { policy, pinTokens = 0 }: SpanInput): number {
   const checkpoints = sum(nodes.filter(isCheckpoint))
   const user = nodes.reduce((total, node) => total + userWords(node), 0)
   const rest = sum(nodes) - checkpoints - user
   const cost =
     FRAME_TOKENS +
-    checkpoints +
+    Math.max(checkpoints, pinTokens) + // Pins stand in the earlier checkpoint, too.
     Math.min(user, policy.userTextTokens) +
     Math.min(policy.checkpointTokens, SUMMARY_SHARE * (rest + user))
   return Math.min(cost, policy.checkpointLimitTokens)
