@@ -71,7 +71,7 @@ function unique(pins: readonly Pin[], taken: readonly Pin[]): Pin[] {
 }
 
 /** What people pinned and did not take back, in order. */
-export function activePins(events: readonly SessionEvent[]): EventData<'session/pin'>[] {
+function activePins(events: readonly SessionEvent[]): EventData<'session/pin'>[] {
   const unpinned = unpinnedIds(events)
   return events.flatMap((event) =>
     event.type === 'session/pin' && !unpinned.has(event.data.id) ? [event.data] : [],
