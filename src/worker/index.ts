@@ -20,6 +20,8 @@ export {
   createSessionWorker,
   type SessionWorker,
   type SessionWorkerOptions,
-  WORKER_DEFAULTS,
 } from './create-session-worker.ts'
+export { DurableCompactionPlugin } from './durable-compaction-plugin.ts'
 export { type Reconciler, type ReconcilerOptions, startReconciler } from './reconciler.ts'
+export type { SessionServiceOptions } from './session-services.ts'
+export { WORKER_DEFAULTS } from './worker-defaults.ts'

@@ -1,0 +1,67 @@
+import { Client } from '@temporalio/client'
+import type { NativeConnection } from '@temporalio/worker'
+import { createSessionActivities } from '../activities/index.ts'
+import { temporalRuns } from '../activities/workflow-runs.ts'
+import type { SessionActivities } from '../shared/activity-protocol.ts'
+import type { CompactionHooks } from '../shared/ports/hooks.ts'
+import type { ModelClient } from '../shared/ports/model.ts'
+import type { AttemptRow, SessionStore } from '../shared/ports/store.ts'
+import type { Summarizer } from '../shared/ports/summarizer.ts'
+import type { Tool } from '../shared/ports/tool.ts'
+import { type Reconciler, startReconciler } from './reconciler.ts'
+
+/** What sessions need of a worker, whoever makes it. */
+export interface SessionServiceOptions {
+  readonly store: SessionStore
+  /** Model clients by provider. */
+  readonly models: Readonly<Record<string, ModelClient>>
+  readonly tools?: readonly Tool[]
+  /** Where the tools work: checkpoints name paths below it relative to it. Default: paths stay as they are. */
+  readonly workingDirectory?: string
+  /** Default: what the policy names, through `models`. */
+  readonly summarizer?: Summarizer
+  /** Code of one's own around each compaction. Every worker of the queue needs the same. */
+  readonly hooks?: CompactionHooks
+  readonly reconciler?: { readonly intervalMs?: number; readonly minAgeMs?: number }
+  readonly onReconciled?: (attempt: AttemptRow, why: string) => void
+  readonly onError?: (error: unknown) => void
+}
+
+export interface SessionServices {
+  readonly activities: SessionActivities
+  /** The loop that closes what dead workers left open; one in each worker process. */
+  startReconciler(): Reconciler
+}
+
+/** @throws SessionError `InvalidInput` for tools that no model can be given, or hooks that are no functions */
+export async function sessionServices(
+  connection: NativeConnection,
+  namespace: string,
+  options: SessionServiceOptions,
+): Promise<SessionServices> {
+  const { store, models, tools = [], workingDirectory, summarizer, hooks } = options
+  const client = new Client({ connection, namespace })
+  const { clusterId: cluster } = await connection.workflowService.getClusterInfo({})
+  const shared = { store, runs: temporalRuns(client), cluster, clock: Date.now }
+  const activities = createSessionActivities({
+    ...shared,
+    models,
+    tools,
+    ...(workingDirectory === undefined ? {} : { workingDirectory }),
+    ...(summarizer === undefined ? {} : { summarizer }),
+    ...(hooks === undefined ? {} : { hooks }),
+  })
+  return {
+    activities,
+    startReconciler: () =>
+      startReconciler({
+        ...shared,
+        namespace,
+        terminate: async (workflowId, reason) =>
+          void (await client.workflow.getHandle(workflowId).terminate(reason)),
+        ...options.reconciler,
+        ...(options.onReconciled === undefined ? {} : { onClosed: options.onReconciled }),
+        ...(options.onError === undefined ? {} : { onError: options.onError }),
+      }),
+  }
+}
