@@ -52,6 +52,7 @@ export async function showLevels(folder: string): Promise<number> {
       client: new Client({ connection: clientConnection, namespace: server.namespace }),
       store,
       taskQueue,
+      workerTimeoutMs: 60_000,
     })
     const session = await sessions.start(sessionId, {
       model: 'demo/ten-rounds',

@@ -64,6 +64,7 @@ export async function runDemo({ folder, root, transcript, keep }: DemoOptions): 
       client: new Client({ connection, namespace: server.namespace }),
       store,
       taskQueue: stage.taskQueue,
+      workerTimeoutMs: 60_000,
     })
     const holds = await act(stage, sessions, store, sessionId)
     console.log()

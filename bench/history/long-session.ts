@@ -39,7 +39,7 @@ export async function runLongSession(address: string, contextTokens: number): Pr
   const running = worker.run()
   const clientConnection = await Connection.connect({ address })
   const client = new Client({ connection: clientConnection })
-  const sessions = new SessionClient({ client, store, taskQueue })
+  const sessions = new SessionClient({ client, store, taskQueue, workerTimeoutMs: 60_000 })
   const session = await sessions.start(`bench-${randomUUID().slice(0, 8)}`, {
     model: 'bench/filling',
     tools: ['fill', 'small'],

@@ -2,9 +2,6 @@ import { WorkflowNotFoundError } from '@temporalio/client'
 import { SessionError } from '../shared/errors.ts'
 import type { SessionOptions } from './session.ts'
 
-/** A worker that runs answers within a second; this long without an answer means that there is none. */
-export const WORKER_ANSWER_MS = 10_000
-
 const DEADLINE_EXCEEDED = 4
 
 /**
@@ -13,19 +10,19 @@ const DEADLINE_EXCEEDED = 4
  * @throws SessionError `WorkerUnavailable`; the signal's own reason; else what `ask` throws
  */
 export async function askWorker<T>(
-  { client, sessionId }: SessionOptions,
+  { client, sessionId, workerTimeoutMs }: SessionOptions,
   ask: () => Promise<T>,
   signal?: AbortSignal,
 ): Promise<T> {
   const asked = signal === undefined ? ask : () => client.withAbortSignal(signal, ask)
   try {
-    return await client.withDeadline(Date.now() + WORKER_ANSWER_MS, asked)
+    return await client.withDeadline(Date.now() + workerTimeoutMs, asked)
   } catch (error) {
     signal?.throwIfAborted()
     if (grpcCode(error) !== DEADLINE_EXCEEDED) throw error
     throw new SessionError(
       'WorkerUnavailable',
-      `No worker answered for session ${sessionId} within ${WORKER_ANSWER_MS / 1000} s: start one on its task queue. What was asked for may still be done when one comes.`,
+      `No worker answered for session ${sessionId} within ${workerTimeoutMs / 1000} s: start one on its task queue. What was asked for may still be done when one comes.`,
     )
   }
 }

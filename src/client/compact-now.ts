@@ -9,12 +9,9 @@ import { signalRunning } from './wake.ts'
 
 type StoredOptions = SessionOptions & { readonly store: SessionStore }
 
-/** The workflow learns of the end of a turn or a compaction a moment after the store: this long its answer may be of the past. */
-const BEHIND_MS = 10_000
-
 /**
  * Asks for a compaction and waits in the store for its outcome. An answer that was of the past (busy with a turn that has ended, joined to an attempt that
- * had ended) is asked for again, under the next id. An abort cancels the request and throws the signal's own reason.
+ * had ended: the workflow learns of an end a moment after the store) is asked for again, under the next id. An abort cancels the request and throws the signal's own reason.
  *
  * @throws ManualCompactionError; SessionError
  */
@@ -25,7 +22,11 @@ export async function compactNow(
 ): Promise<CompactionOutcome> {
   signal?.throwIfAborted()
   let asked = 0
-  const outcome = await poll(BEHIND_MS, () => askOnce(options, nth(request, ++asked), signal), signal)
+  const outcome = await poll(
+    options.workerTimeoutMs,
+    () => askOnce(options, nth(request, ++asked), signal),
+    signal,
+  )
   if (outcome !== undefined) return outcome
   throw busy(options.sessionId)
 }

@@ -6,7 +6,7 @@ import type { InboxRow, SessionStore } from '../shared/ports/store.ts'
 import { problemOf, QUERIES, requestIdSchema, SIGNALS } from '../shared/protocol.ts'
 import { utf8Bytes } from '../shared/session/prompt-content.ts'
 import { configureUpdate, undoCompactionUpdate } from '../workflows/messages.ts'
-import { askWorker, querySession, WORKER_ANSWER_MS } from './ask-worker.ts'
+import { askWorker, querySession } from './ask-worker.ts'
 import { poll } from './poll.ts'
 import type { SessionOptions } from './session.ts'
 import { submitUpdate } from './submit-update.ts'
@@ -105,13 +105,13 @@ async function servedRow(
   requestId: string,
   signal: AbortSignal | undefined,
 ): Promise<InboxRow> {
-  const { store, sessionId, client } = options
+  const { store, sessionId, client, workerTimeoutMs } = options
   const served = async () => {
     const [row] = await store.inbox(sessionId, { requestIds: [requestId] })
     return row !== undefined && isServed(row) ? row : undefined
   }
   for (const end = Date.now() + WAIT_MS; Date.now() < end; ) {
-    const row = await poll(WORKER_ANSWER_MS, served, signal)
+    const row = await poll(workerTimeoutMs, served, signal)
     if (row !== undefined) return row
     // A step may take long; without a worker it would take for ever.
     await querySession(options, () => client.workflow.getHandle(sessionId).query(QUERIES.sessionState))

@@ -3,7 +3,7 @@ import { SessionError } from '../shared/errors.ts'
 import { SESSION_ID_PATTERN } from '../shared/limits.ts'
 import type { SessionRow, SessionStore } from '../shared/ports/store.ts'
 import { DEFAULT_TASK_QUEUE } from '../shared/protocol.ts'
-import { Session } from './session.ts'
+import { Session, type SessionOptions } from './session.ts'
 import { type StartOptions, startSession } from './start-session.ts'
 
 export interface SessionClientOptions {
@@ -13,22 +13,25 @@ export interface SessionClientOptions {
   readonly store?: SessionStore
   /** Queue of sessions that do not name one. Default `durable-compaction`. */
   readonly taskQueue?: string
+  /** How long a worker may take to answer before it counts as not there (`WorkerUnavailable`). Default 10,000; one that is not starved answers within a second. */
+  readonly workerTimeoutMs?: number
 }
+
+const WORKER_TIMEOUT_MS = 10_000
 
 /** Starts and finds sessions. Holds no state of its own: any process with the same server and store sees the same sessions. */
 export class SessionClient {
-  readonly #options: Required<Pick<SessionClientOptions, 'client' | 'taskQueue'>> &
-    Pick<SessionClientOptions, 'store'>
+  readonly #options: Omit<SessionOptions, 'sessionId'>
 
   constructor(options: SessionClientOptions) {
-    this.#options = { taskQueue: DEFAULT_TASK_QUEUE, ...options }
+    this.#options = { taskQueue: DEFAULT_TASK_QUEUE, workerTimeoutMs: WORKER_TIMEOUT_MS, ...options }
   }
 
   /**
    * Starts a session, or returns the running one with the same settings. Waits until the first activity has accepted the settings (`wait: false` skips).
    *
    * @throws SessionError `SessionConflict` (it runs with other settings), `InvalidInput`, `InvalidPolicy`, `UnknownModel`, `UnknownTool`,
-   * `WorkerUnavailable` (no worker answered within 10 s)
+   * `WorkerUnavailable` (no worker answered in time)
    */
   async start(sessionId: string, options: StartOptions): Promise<Session> {
     const session = this.get(sessionId)

@@ -49,6 +49,7 @@ export interface SessionOptions {
   readonly client: Client
   readonly store?: SessionStore
   readonly taskQueue: string
+  readonly workerTimeoutMs: number
   readonly sessionId: string
 }
 

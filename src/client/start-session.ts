@@ -20,8 +20,8 @@ import { canonicalJson } from '../shared/session/canonical-json.ts'
 import { hash53 } from '../shared/session/keys.ts'
 import { utf8Bytes } from '../shared/session/prompt-content.ts'
 import { splitQueues } from '../shared/task-queues.ts'
-import { WORKER_ANSWER_MS } from './ask-worker.ts'
 import { poll } from './poll.ts'
+import type { SessionOptions } from './session.ts'
 
 export interface StartOptions {
   /** `provider/model`; null: a session without a model, whose checkpoints code writes. */
@@ -43,11 +43,7 @@ export interface StartOptions {
   readonly wait?: boolean
 }
 
-interface Start {
-  readonly client: Client
-  readonly store?: SessionStore
-  readonly taskQueue: string
-  readonly sessionId: string
+interface Start extends SessionOptions {
   readonly options: StartOptions
 }
 
@@ -55,6 +51,7 @@ export async function startSession({
   client,
   store,
   taskQueue: defaultQueue,
+  workerTimeoutMs,
   sessionId,
   options,
 }: Start): Promise<void> {
@@ -87,10 +84,10 @@ export async function startSession({
   if (!(await isNew())) {
     // A run that is closing takes no more prompts: the session goes on in the run after it.
     if (!(await isClosing(client, store, sessionId))) await requireSameSettings(client, sessionId, settings)
-    else await poll(WORKER_ANSWER_MS, async () => ((await isNew()) ? true : undefined))
+    else await poll(workerTimeoutMs, async () => ((await isNew()) ? true : undefined))
   }
   if (options.wait === false) return
-  await accepted(client, sessionId, taskQueue)
+  await accepted({ client, sessionId, workerTimeoutMs }, taskQueue)
   await requireSameStore(store, sessionId)
 }
 
@@ -145,9 +142,12 @@ async function requireSameSettings(client: Client, sessionId: string, settings: 
 }
 
 /** Polls the session's state until the first activity has answered; a refusal is thrown by its own name. */
-async function accepted(client: Client, sessionId: string, taskQueue: string): Promise<void> {
+async function accepted(
+  { client, sessionId, workerTimeoutMs }: Omit<SessionOptions, 'taskQueue'>,
+  taskQueue: string,
+): Promise<void> {
   const handle = client.workflow.getHandle(sessionId)
-  const state = await poll(WORKER_ANSWER_MS, async () => {
+  const state = await poll(workerTimeoutMs, async () => {
     const { status } = await handle.describe()
     if (status.name === 'FAILED') return 'failed' as const
     if (status.name !== 'RUNNING') return 'ended' as const
@@ -159,7 +159,7 @@ async function accepted(client: Client, sessionId: string, taskQueue: string): P
   })
   if (state === 'failed') throw await refusal(handle)
   if (state !== undefined) return
-  const waited = `within ${WORKER_ANSWER_MS / 1000} s`
+  const waited = `within ${workerTimeoutMs / 1000} s`
   throw (
     (await hindrance(handle, waited)) ??
     new SessionError(

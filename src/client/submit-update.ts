@@ -7,7 +7,6 @@ import {
 import type { Workflow } from '@temporalio/common'
 import { ERROR_NAMES, SessionError } from '../shared/errors.ts'
 import { type Receipt, WORKFLOWS } from '../shared/protocol.ts'
-import { WORKER_ANSWER_MS } from './ask-worker.ts'
 import { poll } from './poll.ts'
 import type { SessionOptions } from './session.ts'
 import { wakeOptions } from './wake.ts'
@@ -25,7 +24,7 @@ export async function submitUpdate(
   message: Identified,
 ): Promise<Receipt> {
   let passedOver: unknown
-  const receipt = await poll(WORKER_ANSWER_MS, async () => {
+  const receipt = await poll(options.workerTimeoutMs, async () => {
     try {
       return await send(options, update, message)
     } catch (error) {

@@ -46,7 +46,12 @@ async function survives(boundary: Boundary, check: (survived: Survived) => Promi
   const workers: StartedWorker[] = []
   try {
     workers.push(await startWorker(stage))
-    const sessions = new SessionClient({ client: temporal.client, store, taskQueue: stage.taskQueue })
+    const sessions = new SessionClient({
+      client: temporal.client,
+      store,
+      taskQueue: stage.taskQueue,
+      workerTimeoutMs: 60_000,
+    })
     const session = await sessions.start(`around-${randomUUID().slice(0, 8)}`, {
       model: 'scripted/large',
       tools: ['words'],

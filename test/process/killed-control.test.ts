@@ -36,7 +36,12 @@ describe('a worker is killed while it serves control requests', () => {
       const workers: ChildProcess[] = []
       try {
         workers.push(await startWorker(stage, stage.boundary))
-        const sessions = new SessionClient({ client: temporal.client, store, taskQueue: stage.taskQueue })
+        const sessions = new SessionClient({
+          client: temporal.client,
+          store,
+          taskQueue: stage.taskQueue,
+          workerTimeoutMs: 60_000,
+        })
         const session = await sessions.start(`control-${randomUUID().slice(0, 8)}`, {
           model: 'scripted/large',
           heartbeatTimeoutMs: 1_000,

@@ -53,7 +53,12 @@ describe('I1: a worker is killed at each boundary of a compaction', () => {
       try {
         const doomed = await startWorker(stage)
         workers.push(doomed)
-        const sessions = new SessionClient({ client: temporal.client, store, taskQueue: stage.taskQueue })
+        const sessions = new SessionClient({
+          client: temporal.client,
+          store,
+          taskQueue: stage.taskQueue,
+          workerTimeoutMs: 60_000,
+        })
         const session = await sessions.start(`kill-${randomUUID().slice(0, 8)}`, {
           model: 'scripted/large',
           tools: ['words'],

@@ -20,7 +20,10 @@ function askedOf(answers: readonly (Receipt | ApplicationFailure)[]) {
     withDeadline: (_deadline: unknown, ask: () => unknown) => ask(),
     workflow: { getHandle: () => ({ executeUpdate }) },
   } as unknown as Client
-  const running = requestCompaction({ client, taskQueue: 'q', sessionId: 's' }, { requestId: 'r' })
+  const running = requestCompaction(
+    { client, taskQueue: 'q', workerTimeoutMs: 10_000, sessionId: 's' },
+    { requestId: 'r' },
+  )
   return { running, updateIds }
 }
 

@@ -62,7 +62,7 @@ export async function openRealSessions(
     },
   })
   const running = worker.run()
-  const sessions = new SessionClient({ client: temporal.client, store, taskQueue })
+  const sessions = new SessionClient({ client: temporal.client, store, taskQueue, workerTimeoutMs: 60_000 })
   return {
     ...temporal,
     store,

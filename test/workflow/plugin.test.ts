@@ -48,7 +48,7 @@ describe('DurableCompactionPlugin', () => {
     assert.equal(worker.options.stickyQueueScheduleToStartTimeoutMs, 1_000)
     assert.equal(worker.options.maxHeartbeatThrottleIntervalMs, 500)
     const running = worker.run()
-    const sessions = new SessionClient({ client: temporal.client, store, taskQueue })
+    const sessions = new SessionClient({ client: temporal.client, store, taskQueue, workerTimeoutMs: 60_000 })
     const session = await sessions.start(`plugin-${randomUUID().slice(0, 8)}`, {
       model: 'scripted/x',
       splitTaskQueues: false,

@@ -88,7 +88,7 @@ async function play(plan: ReplayPlan, tools: readonly string[], options: ReplayO
   const connection = await Connection.connect({ address })
   try {
     const client = new Client({ connection, ...(namespace === undefined ? {} : { namespace }) })
-    const sessions = new SessionClient({ client, store, taskQueue })
+    const sessions = new SessionClient({ client, store, taskQueue, workerTimeoutMs: 60_000 })
     const session = await sessions.start(sessionId, {
       model: 'replay/recorded',
       system: plan.system,
