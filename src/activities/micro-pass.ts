@@ -1,5 +1,5 @@
 import { planMicro } from '../shared/compaction/micro.ts'
-import { shadowEvents } from '../shared/compaction/prune.ts'
+import { cheaperCopies, shadowEvents } from '../shared/compaction/prune.ts'
 import { isSessionError } from '../shared/errors.ts'
 import type { Actor, SurfaceSnapshot } from '../shared/ports/store.ts'
 import { offersHistory } from '../shared/recall/history-tool.ts'
@@ -26,9 +26,10 @@ export async function microPass(
   const { header } = await loadSession(deps, sessionId)
   for (let plans = 0; ; plans++) {
     const surface = await deps.store.surface(sessionId)
-    const copies = planMicro(surface.nodes, header.policy, offersHistory(header))
+    const planned = planMicro(surface.nodes, header.policy, offersHistory(header))
+    const copies = cheaperCopies(planned, priceContent)
     if (copies.length === 0) return surface
-    const events = copies.flatMap((copy) => shadowEvents(copy, priceContent(copy.content), { turn, step }))
+    const events = copies.flatMap(({ copy, tokens }) => shadowEvents(copy, tokens, { turn, step }))
     try {
       await asOwner(deps, sessionId, actor, (owner) =>
         deps.store.append({ sessionId, actor: owner, turn, events, expectedHead: surface.head }),

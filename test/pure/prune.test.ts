@@ -1,6 +1,12 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { measureContent, planPrune, pruneContent, shadowEvents } from '../../src/shared/compaction/prune.ts'
+import {
+  cheaperCopies,
+  measureContent,
+  planPrune,
+  pruneContent,
+  shadowEvents,
+} from '../../src/shared/compaction/prune.ts'
 import { type ContentBlock, text } from '../../src/shared/session/content.ts'
 import { parseEventData } from '../../src/shared/session/events.ts'
 import { keys } from '../../src/shared/session/keys.ts'
@@ -212,6 +218,20 @@ test('G8 a second pass does nothing: a copy is never shadowed again', () => {
   builder.replaceByCopy(shadowEvents(copy, 30, { turn: null, step: null })[1])
   const harsher = { ...policy, prune: { thresholdChars: 1, headChars: 0, tailChars: 0, preserve: [] } }
   assert.deepEqual(planPrune(builder.nodes, harsher, { unseen: true }), [])
+})
+
+test('G8 a copy that would not cost less than its result is not written', () => {
+  const builder = surface()
+    .reply('', ['a', 'b'])
+    .result('a', ' '.repeat(3_000), { tokens: 38 }) // Blanks are counted in runs.
+    .result('b', big, { tokens: 39 })
+    .reply('seen')
+  const planned = planPrune(builder.nodes, policy, { unseen: false })
+  assert.equal(planned.length, 2)
+  assert.deepEqual(
+    cheaperCopies(planned, () => 38).map(({ copy, tokens }) => [copy.target.data.callId, tokens]),
+    [['b', 38]],
+  )
 })
 
 test('a million characters are cut in linear time', () => {

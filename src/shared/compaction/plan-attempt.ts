@@ -8,7 +8,7 @@ import { chunkLimit, planChunks } from './chunks.ts'
 import { type MeterState, ratioOf } from './meter.ts'
 import { planMicro } from './micro.ts'
 import { modelKeyOf, takeReading } from './pressure.ts'
-import { planPrune, type ShadowCopy, shadowEvents } from './prune.ts'
+import { cheaperCopies, planPrune, type ShadowCopy, shadowEvents } from './prune.ts'
 import { selectSpan } from './span.ts'
 
 export interface PlanAttemptInput {
@@ -127,8 +127,8 @@ function applyCopies(
 ): Shortened {
   const events: NewEvent[] = []
   const replaced = new Map<number, SurfaceNode>()
-  for (const copy of copies) {
-    const [priced, result] = shadowEvents(copy, price(copy.content), { turn: attempt.turn, step: null })
+  for (const { copy, tokens } of cheaperCopies(copies, price)) {
+    const [priced, result] = shadowEvents(copy, tokens, { turn: attempt.turn, step: null })
     replaced.set(copy.target.seq, { ...result, seq: surface.head + events.length + 1, time: 0 })
     events.push(priced, result)
   }
@@ -136,7 +136,7 @@ function applyCopies(
     events,
     surface: {
       head: surface.head + events.length,
-      generation: surface.generation + copies.length,
+      generation: surface.generation + replaced.size,
       nodes: surface.nodes.map((node) => replaced.get(node.seq) ?? node),
     },
   }

@@ -145,6 +145,16 @@ export function shadowCopy(target: ShadowCopy['target'], content: readonly Conte
   }
 }
 
+/** The copies that are worth writing, with their prices. Few characters may cost more than many: long runs of blanks are cheap, a marker is not. */
+export function cheaperCopies(
+  copies: readonly ShadowCopy[],
+  price: (content: readonly ContentBlock[]) => number,
+): { readonly copy: ShadowCopy; readonly tokens: number }[] {
+  return copies
+    .map((copy) => ({ copy, tokens: price(copy.content) }))
+    .filter(({ copy, tokens }) => tokens < copy.target.tokens)
+}
+
 /** A result that stands in the place of another: a node is shadowed once. */
 export const isShadowCopy = (node: SurfaceNode): boolean =>
   typeof node.surfaceOp === 'object' && node.surfaceOp.op === 'replace'
