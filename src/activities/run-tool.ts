@@ -77,6 +77,7 @@ async function execute(
   return executeTool(tool, call, {
     sessionId: input.sessionId,
     callId: call.id,
+    idempotencyKey: `${input.sessionId}.${keys.toolResult(input.turn, input.step, input.callId)}`,
     signal: cancellationSignal(),
   })
 }

@@ -31,7 +31,7 @@ const request = {
   index: 0,
   sessionId: 's1',
 } as const
-const context = (callId: string) => ({ sessionId: 's1', callId, signal })
+const context = (callId: string) => ({ sessionId: 's1', callId, idempotencyKey: callId, signal })
 
 describe('replay', () => {
   test('the model answers what was recorded, with our count as usage', async () => {

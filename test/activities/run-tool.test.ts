@@ -8,6 +8,7 @@ import { type ActivityStage, openStage, RUN_1, SESSION } from '../support/activi
 // Claims: the log says that a tool is about to run before it runs, so that a later attempt knows that it may have.
 
 let runs: string[] = []
+let keys: string[] = []
 /** What the tools do; a worker that dies in the middle never comes back. */
 let body: (name: string) => Promise<string> = async (name) => `${name} ran`
 const tool = (name: string, idempotent: boolean): Tool => ({
@@ -16,14 +17,16 @@ const tool = (name: string, idempotent: boolean): Tool => ({
   input: { jsonSchema: { type: 'object' } },
   idempotent,
   timeoutMs: 500, // So that an attempt that nobody ends keeps this process no longer.
-  async run() {
+  async run(_input, { idempotencyKey }) {
     runs.push(name)
+    keys.push(idempotencyKey)
     return body(name)
   },
 })
 
 async function calledTool(name: string): Promise<ActivityStage> {
   runs = []
+  keys = []
   body = async () => `${name} ran`
   const model = scriptedModel([{ content: [{ type: 'tool_use', id: 'c', name, input: {} }] }])
   const stage = await openStage({ model, tools: [tool('pay', false), tool('read', true)] })
@@ -68,7 +71,7 @@ describe('a tool call', () => {
     assert.equal(await resultOf(stage), 'paid')
   })
 
-  test('whose worker died inside is not run again: the model is told that the outcome is unknown', async () => {
+  test('fault T01 whose worker died inside is not run again: the model is told that the outcome is unknown', async () => {
     const stage = await calledTool('pay')
     await diesInside(stage)
     assert.equal((await runTool(stage, 2)).isError, true)
@@ -76,11 +79,12 @@ describe('a tool call', () => {
     assert.match((await resultOf(stage)) ?? '', /^Outcome unknown: .*not repeated.*Check what it did/)
   })
 
-  test('of an idempotent tool is run again', async () => {
+  test('fault T01 of an idempotent tool is run again, under the same key', async () => {
     const stage = await calledTool('read')
     await diesInside(stage)
     assert.equal((await runTool(stage, 2)).isError, false)
     assert.deepEqual(runs, ['read', 'read'])
+    assert.deepEqual(keys, ['s1.t1.s1.tool.c', 's1.t1.s1.tool.c'])
     assert.equal(await resultOf(stage), 'read ran')
   })
 

@@ -34,7 +34,7 @@ async function run(name: string, input: unknown, options: { signal?: AbortSignal
   const { content, isError } = await executeTool(
     tool,
     { type: 'tool_use', id: 'c1', name, input },
-    { sessionId: 's', callId: 'c1', signal },
+    { sessionId: 's', callId: 'c1', idempotencyKey: 'k1', signal },
   )
   return {
     text: content
@@ -122,7 +122,7 @@ describe('executeTool', () => {
     alive = setInterval(() => undefined, 1000)
   })
   after(() => clearInterval(alive))
-  const context = { sessionId: 's', callId: 'c', signal: new AbortController().signal }
+  const context = { sessionId: 's', callId: 'c', idempotencyKey: 'k', signal: new AbortController().signal }
   const tool = (run: Tool['run'], timeoutMs?: number): Tool => ({
     name: 't',
     description: '',

@@ -287,3 +287,35 @@ test("the caller's policy is not changed", () => {
   resolve(policy)
   assert.deepEqual(policy, before)
 })
+
+for (const window of [8_000, 200_000, 1_000_000])
+  test(`fault M03 a threshold in a window of ${window} is what was asked for, lower and higher than the default, or refused`, () => {
+    for (const thresholdRatio of [0.01, 0.5, 0.95, 1]) {
+      const { pressureTokens, replyMaxTokens } = resolve({ thresholdRatio }, withWindow(window))
+      const room = window - replyMaxTokens - 2_048
+      assert.equal(
+        pressureTokens,
+        Math.min(Math.floor(window * thresholdRatio), room),
+        String(thresholdRatio),
+      )
+    }
+    for (const thresholdRatio of [0, 1.5, -1, Number.NaN, '60'])
+      assert.throws(
+        () => resolvePolicy({ thresholdRatio }, withWindow(window)),
+        /policy\.thresholdRatio must be/,
+        String(thresholdRatio),
+      )
+    const { pressureTokens: byDefault } = resolve({}, withWindow(window))
+    const { pressureTokens: high } = resolve({ thresholdRatio: 1, replyMaxTokens: 500 }, withWindow(window))
+    assert.ok((high ?? 0) > (byDefault ?? 0), 'it can raise the limit')
+  })
+
+test('fault M04 a model that nobody knows has no window by guess, and takes none from a name that is like its own', () => {
+  for (const model of ['foo-1', 'claude-x[1m]', 'claude-x']) {
+    const facts: ModelFacts = { provider: 'p', model, contextWindow: null, maxOutputTokens: null }
+    const models = [{ provider: 'p', model: 'claude-x', contextWindow: 128_000 }]
+    const { contextWindow, pressureTokens } = resolve({ models }, facts)
+    const known = model === 'claude-x'
+    assert.deepEqual([contextWindow, pressureTokens !== null], [known ? 128_000 : null, known])
+  }
+})

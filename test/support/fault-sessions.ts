@@ -74,7 +74,8 @@ type Result = Awaited<ReturnType<Session['prompt']>>['result']
 export const TIGHT_BYTES = 4_000_000
 const OPEN_MS = 90_000
 
-export async function openFaultSessions(): Promise<FaultSessions> {
+/** @param others tools beside `work`; a session that uses them names all of its tools */
+export async function openFaultSessions(others: readonly Tool[] = []): Promise<FaultSessions> {
   const models = new Map<string, FaultModel>()
   const work = new Map<string, RunTool>()
   const seen = new Map<string, Seen & { readonly problems: string[]; seededReplies: number }>()
@@ -127,7 +128,7 @@ export async function openFaultSessions(): Promise<FaultSessions> {
   }
   const bench = await openRealSessions(
     { scripted: client, tight: { ...client, maxRequestBytes: TIGHT_BYTES } },
-    [tool],
+    [tool, ...others],
   )
   // A crowded machine may need longer than the client waits.
   const opens = ({ id }: Session) =>

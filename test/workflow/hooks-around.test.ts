@@ -185,7 +185,7 @@ describe('hooks around a compaction', () => {
     assert.ok(records.every(({ hookError }) => /took longer/.test(hookError ?? '')))
   })
 
-  test('fault B05 an afterCompaction that throws, gives nonsense or more than 4,000 tokens: the commit stands, nothing is added, the error is shown', async () => {
+  test('faults B05 and N03 an afterCompaction that throws, gives nonsense, more than 4,000 tokens or a huge file of one line: the commit stands, nothing is added, the error is shown', async () => {
     const session = await filled()
     const answers: readonly [NonNullable<CompactionHooks['afterCompaction']>, RegExp][] = [
       [
@@ -197,6 +197,10 @@ describe('hooks around a compaction', () => {
       [
         async () => ({ messages: ['fits', 'word '.repeat(5_000)] }),
         /messages of 5\d\d\d tokens, allowed are 4000/,
+      ],
+      [
+        async () => ({ messages: ['binary '.repeat(700_000)] }),
+        /message 1: text of 4900000 bytes, allowed are 1048576/,
       ],
       [async () => ({ messages: ['fits', ''] }), /message 2: the content is empty/],
       [async () => 'text' as never, /must return nothing or \{ messages/],

@@ -1,4 +1,5 @@
 import type { CheckpointState } from './checkpoint-state.ts'
+import { mergeDone } from './ledger/done-calls.ts'
 import type { LedgerState } from './ledger/state.ts'
 
 /** The state of one checkpoint and its position among the messages of the new span. */
@@ -23,12 +24,14 @@ const inFront = (state: LedgerState, position: number): LedgerState => ({
 function mergeTwo(earlier: LedgerState, later: LedgerState): LedgerState {
   const summaries = [earlier.earlierSummary, later.earlierSummary].filter((summary) => summary !== undefined)
   const plan = later.plan ?? earlier.plan
+  const done = mergeDone(earlier.done ?? [], later.done ?? [])
   return {
     v: 1,
     items: mergeItems(earlier.items, later.items),
     said: mergeSaid(earlier.said, later.said),
     ...(plan === undefined ? {} : { plan }),
     errors: [...new Map([...earlier.errors, ...later.errors].map((error) => [error.key, error])).values()],
+    ...(done.length === 0 ? {} : { done }),
     assistantTexts: [...earlier.assistantTexts, ...later.assistantTexts],
     ...(summaries.length === 0 ? {} : { earlierSummary: summaries.join('\n\n') }),
   }

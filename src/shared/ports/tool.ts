@@ -4,6 +4,8 @@ import type { ContentBlock } from '../session/content.ts'
 export interface ToolContext {
   readonly sessionId: string
   readonly callId: string
+  /** Names this call alone, for ever: the same in each attempt, never that of another call. Give it to services that take such a key. */
+  readonly idempotencyKey: string
   /** Aborts on cancel and at the tool's time-out. */
   readonly signal: AbortSignal
 }

@@ -1,5 +1,6 @@
 import { renderAssistantTexts } from './assistant-text.ts'
 import { collect, itemsIn } from './collect.ts'
+import { renderDone } from './done-calls.ts'
 import { baseName } from './file-names.ts'
 import { renderProse } from './prose.ts'
 import { rankItems } from './rank.ts'
@@ -25,6 +26,7 @@ export interface Ledger {
   readonly userText: string
   readonly plan: string
   readonly errors: string
+  readonly done: string
   readonly earlierSummary: string
   readonly assistantText: string
   readonly lists: string
@@ -36,6 +38,9 @@ export interface Ledger {
 
 /** Line ends between the sections of a checkpoint. */
 const JOINT_TOKENS = 6
+/** Calls that were done take of the lists what they need, up to a quarter. */
+const DONE_TOKENS_MAX = 300
+const DONE_SHARE = 0.25
 
 /**
  * Reads names, commands, the user's words, plan and errors out of a span and renders what fits the budget. Pure; linear in
@@ -47,7 +52,9 @@ export function buildLedger(input: LedgerInput): Ledger {
   const known = collect(span, previous, workingDirectory)
   const prose = renderProse(known, cut, budget, count)
   const unkept = rankItems(known.items, cut).filter(notAmong(itemsIn(tail, workingDirectory)))
-  const listTokens = budget.listTokens + prose.unusedTokens - JOINT_TOKENS
+  const doneTokens = Math.min(DONE_TOKENS_MAX, Math.floor(budget.listTokens * DONE_SHARE))
+  const done = renderDone(known.done, doneTokens, count)
+  const listTokens = budget.listTokens + prose.unusedTokens - count(done) - JOINT_TOKENS
   const lists = selectLists(unkept, listTokens, count)
   const spareTokens = budget.assistantTokens === 0 ? 0 : Math.max(0, listTokens - lists.tokens)
   const assistant = renderAssistantTexts(known.assistantTexts, prose.assistant.tokens + spareTokens, count)
@@ -62,6 +69,7 @@ export function buildLedger(input: LedgerInput): Ledger {
     userText: user.text,
     plan,
     errors,
+    done,
     earlierSummary,
     assistantText: assistant.text,
     lists: lists.text,

@@ -3,11 +3,11 @@ import { pathRoot } from './paths.ts'
 import { recognise } from './recognise.ts'
 import type { ItemKind } from './types.ts'
 
-/** The body of a checkpoint: user, plan, errors, meaning (a model's summary, else the assistant's last texts), lists. */
+/** The body of a checkpoint: user, plan, errors, done, meaning (a model's summary, else the assistant's last texts), lists. */
 export function joinSections(ledger: Ledger, summary = ''): string {
   const meaning = summary.trim() === '' ? '' : `## Summary\n${summary.trim()}`
-  const { userText, plan, errors, earlierSummary, assistantText, lists } = ledger
-  return [userText, plan, errors, meaning, earlierSummary, assistantText, lists]
+  const { userText, plan, errors, done, earlierSummary, assistantText, lists } = ledger
+  return [userText, plan, errors, done, meaning, earlierSummary, assistantText, lists]
     .filter((part) => part !== '')
     .join('\n')
 }

@@ -1,4 +1,5 @@
 import { readCalls } from './calls.ts'
+import { trackDone } from './done-calls.ts'
 import { type Entry, readEntries } from './entries.ts'
 import { ItemTable } from './items.ts'
 import { addEffects, addMentions } from './mentions.ts'
@@ -30,6 +31,7 @@ export function collect(
     ),
     plan: readPlan(entries, previous?.plan),
     errors: trackErrors(calls, carried.errors),
+    done: trackDone(calls, previous?.done ?? []),
     assistantTexts: [...(previous?.assistantTexts ?? []), ...entries.flatMap(assistantText)],
     earlierSummary: previous?.earlierSummary,
   }

@@ -19,6 +19,9 @@ export function readPlan(entries: readonly Entry[], previous: Plan | undefined):
   return previous
 }
 
+/** Whether a tool input is a task list. */
+export const holdsPlan = (input: unknown): boolean => planIn(input, 0) !== undefined
+
 function planIn(value: unknown, depth: number): Plan | undefined {
   if (depth > DEPTH_MAX || typeof value !== 'object' || value === null) return undefined
   const plan = Array.isArray(value) ? toPlan(value) : undefined

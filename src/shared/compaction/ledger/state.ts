@@ -44,6 +44,8 @@ export const ledgerStateSchema = z.object({
     })
     .optional(),
   errors: z.array(z.object({ key: z.string(), command: z.string(), detail: z.string(), last: z.number() })),
+  /** Successful calls with an effect that nothing else tells, oldest first. */
+  done: z.array(z.object({ call: z.string(), result: z.string(), times: z.number() })).optional(),
   /** The newest assistant texts that were printed, oldest first. */
   assistantTexts: z.array(z.string()),
   /** A model's summary that this checkpoint took over because it had no model itself. */
@@ -66,6 +68,7 @@ export function toState(known: Known, cut: number): LedgerState {
     },
     plan: known.plan && { ...known.plan, open: [...known.plan.open] },
     errors: known.errors.slice(-CARRIED_ERRORS_MAX).map((error) => ({ ...error, last: cut - error.last })),
+    done: known.done.length === 0 ? undefined : [...known.done],
     assistantTexts: known.assistantTexts.slice(-CARRIED_TEXTS_MAX),
     earlierSummary: known.earlierSummary,
   }

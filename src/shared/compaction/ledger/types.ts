@@ -95,12 +95,21 @@ export interface OpenError {
   readonly last: number
 }
 
+/** A successful call of which nothing but its own line tells, and the beginning of its last result. */
+export interface DoneCall {
+  readonly call: string
+  readonly result: string
+  readonly times: number
+}
+
 /** All that is known at the end of a span: what was carried, and what the span added to it. */
 export interface Known {
   readonly items: readonly Item[]
   readonly said: SaidByUser
   readonly plan: Plan | undefined
   readonly errors: readonly OpenError[]
+  /** Oldest first. */
+  readonly done: readonly DoneCall[]
   /** Oldest first. */
   readonly assistantTexts: readonly string[]
   readonly earlierSummary: string | undefined
