@@ -40,7 +40,6 @@ before(async () => {
 })
 after(() => faults.close())
 
-/** Replies that were imported before the first turn count as replies of the session. */
 const SEEDED = 6
 const rounds = (count: number) =>
   Array.from({ length: count }, (_, n) => [`Question ${n}.`, [text(`Answer ${n}. ${words(900)}`)]]).flat()
@@ -114,8 +113,7 @@ describe('after a compaction', { concurrency: true }, () => {
     const third = new Gate()
     const model: FaultModel = {
       window: 32_000,
-      reply: ({ index }) =>
-        index < SEEDED + 5 ? { content: [call(`c${index - SEEDED}`)] } : 'Five times done.',
+      reply: ({ index }) => (index < 5 ? { content: [call(`c${index}`)] } : 'Five times done.'),
     }
     const fault = await faults.open(model, {
       async work(_input, { callId }) {
@@ -188,5 +186,5 @@ describe('after a compaction', { concurrency: true }, () => {
 })
 
 const answersOk = ({ index }: ModelRequest) => {
-  return index < SEEDED + 7 ? { content: [call(`c${index}`), call(`d${index}`)] } : 'ok.'
+  return index < 7 ? { content: [call(`c${index}`), call(`d${index}`)] } : 'ok.'
 }

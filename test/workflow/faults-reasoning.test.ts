@@ -135,7 +135,7 @@ describe('reasoning', { concurrency: true }, () => {
       { ...png(8, 8, 100), ...vendor },
     ]
     const fault = await faults.open(
-      { window: 64_000, reply: ({ index }) => (index === 6 ? { content: reply } : `Answer ${index}.`) },
+      { window: 64_000, reply: ({ index }) => (index === 0 ? { content: reply } : `Answer ${index}.`) },
       { work: async () => ({ content: output }) },
     )
     await fault.seed(Array.from({ length: 6 }, (_, n) => [`Earlier ${n}.`, [text(words(600))]]).flat())
