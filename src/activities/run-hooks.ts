@@ -69,8 +69,8 @@ async function afterCompaction(
   if (hooks.afterCompaction === undefined) return undefined
   if ((await deps.store.eventByKey(sessionId, keys.compactContext(compactionId, 0))) !== null)
     return undefined
-  const answer = await callHook('afterCompaction', hooks.timeoutMs, async (signal) =>
-    hooks.afterCompaction?.({
+  const answer = await callHook('afterCompaction', hooks.timeoutMs, async (signal) => {
+    const said = await hooks.afterCompaction?.({
       ...hooked(input, signal),
       tokensAfter,
       startSeq,
@@ -78,10 +78,10 @@ async function afterCompaction(
       checkpointSeq,
       endSeq,
       paid,
-    }),
-  )
-  if ('error' in answer) return answer.error
-  const given = contentsOf(answer.value)
+    })
+    return contentsOf(said)
+  })
+  const given = 'error' in answer ? answer : answer.value
   if ('error' in given) return given.error
   if (given.contents.length > 0) await append(deps, input, given.contents)
   return undefined
@@ -111,17 +111,25 @@ function contentsOf(
   if (!Array.isArray(given.messages))
     return { error: 'afterCompaction must return nothing or { messages: [text or content blocks, …] }.' }
   const messages: HookMessages['messages'] = given.messages
+  const contents: (readonly ContentBlock[])[] = []
+  let tokens = 0
   for (const [n, message] of messages.entries()) {
     const problem = promptProblem(message)
     if (problem !== undefined) return { error: `afterCompaction: message ${n + 1}: ${problem}.` }
+    const content = asJson(promptContent(message))
+    tokens += priceContent(content)
+    if (tokens > LIMITS.hookMessageTokens)
+      return {
+        error: `afterCompaction gave messages of ${tokens} tokens${n + 1 < messages.length ? ' and more' : ''}, allowed are ${LIMITS.hookMessageTokens} together: none of them was added.`,
+      }
+    contents.push(content)
   }
-  const contents = messages.map((message) => wellFormed(promptContent(message)))
-  const tokens = contents.reduce((sum, content) => sum + priceContent(content), 0)
-  if (tokens <= LIMITS.hookMessageTokens) return { contents }
-  return {
-    error: `afterCompaction gave messages of ${tokens} tokens, allowed are ${LIMITS.hookMessageTokens} together: none of them was added.`,
-  }
+  return { contents }
 }
+
+/** As the store will have it. @throws TypeError for what is no JSON */
+const asJson = (content: readonly ContentBlock[]): readonly ContentBlock[] =>
+  wellFormed(JSON.parse(JSON.stringify(content)) as readonly ContentBlock[])
 
 async function append(deps: ActivityDeps, input: RunHooksInput, contents: Contents): Promise<void> {
   const { sessionId, compactionId, turn, parent } = input

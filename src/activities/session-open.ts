@@ -4,7 +4,7 @@ import { SessionError } from '../shared/errors.ts'
 import type { SessionRow } from '../shared/ports/store.ts'
 import { canonicalJson } from '../shared/session/canonical-json.ts'
 import type { Header } from '../shared/session/events.ts'
-import { hash53, keys } from '../shared/session/keys.ts'
+import { hash53, isConfiguredKey, keys } from '../shared/session/keys.ts'
 import type { ActivityDeps } from './deps.ts'
 import { asOwner, callingRun, currentRun, takeOver, unknownSession } from './owner.ts'
 import { resolveHeader } from './resolve-header.ts'
@@ -23,7 +23,10 @@ export async function openSession(
   const { sessionId } = input
   const known = await deps.store.session(sessionId)
   const wanted = await wantedHeader(deps, input)
-  const session = known === null ? await create(deps, sessionId, wanted) : await reopen(deps, known, wanted)
+  const session =
+    known === null
+      ? await create(deps, sessionId, wanted)
+      : await reopen(deps, known, wanted, input.start !== undefined)
   const [reading, waiting, controls, openTurn] = await Promise.all([
     currentReading(deps, sessionId),
     deps.store.inbox(sessionId, { kind: 'prompt', state: 'waiting' }),
@@ -64,7 +67,13 @@ async function create(deps: ActivityDeps, sessionId: string, header: Header | nu
   return deps.store.createSession({ sessionId, actor, lifeRunId: firstRunId, header })
 }
 
-async function reopen(deps: ActivityDeps, known: SessionRow, header: Header | null): Promise<SessionRow> {
+/** `isStart`: the header is of what began this life. Opened again by a reset, it must not take back what a person has configured since. */
+async function reopen(
+  deps: ActivityDeps,
+  known: SessionRow,
+  header: Header | null,
+  isStart: boolean,
+): Promise<SessionRow> {
   const actor = callingRun()
   const { sessionId } = known
   if (known.closed && header === null) {
@@ -76,6 +85,7 @@ async function reopen(deps: ActivityDeps, known: SessionRow, header: Header | nu
   const isOwner = known.owner.workflowId === actor.workflowId && known.owner.runId === actor.runId
   const session = isOwner ? known : await takeOver(deps, sessionId, actor)
   if (header === null || canonicalJson(header) === canonicalJson(session.header)) return session
+  if (isStart && (await isConfigured(deps, session))) return session
   await asOwner(deps, sessionId, actor, (owner) =>
     deps.store.append({
       sessionId,
@@ -94,6 +104,15 @@ async function reopen(deps: ActivityDeps, known: SessionRow, header: Header | nu
     }),
   )
   return loadSession(deps, sessionId)
+}
+
+/** Whether the newest header is of this life, and a request asked for it. */
+async function isConfigured({ store }: ActivityDeps, session: SessionRow): Promise<boolean> {
+  const { sessionId, life, headerSeq } = session
+  const began = life === 1 ? null : await store.eventByKey(sessionId, keys.life(life))
+  if (began !== null && headerSeq < began.seq) return false
+  const [header] = await store.events(sessionId, { after: headerSeq - 1, limit: 1 })
+  return header !== undefined && isConfiguredKey(header.key)
 }
 
 const headerKey = (header: Header, session: SessionRow) =>

@@ -142,6 +142,7 @@ async function close(
   const { session, activities } = env
   refuseWaiting(session, 'SessionClosed')
   await storeInline(env)
+  if (session.controls.hasInline) await serveControls(env) // Came with the close, while others were served.
   const { sessionId } = session
   await activities.close({ v: 1, sessionId, requestId, ...(reason === undefined ? {} : { reason }) })
 }
@@ -159,14 +160,14 @@ function refuseWaiting(session: SessionState, error: string): void {
     session.settlements.push({ requestId, state: 'refused', error })
 }
 
-/** Goes on in a new run. Nothing is open here, and no accepted body is only here. */
+/** Goes on in a new run. Nothing is open here, and no accepted body and no settlement is only here. */
 async function rollOver(env: SessionEnv): Promise<never> {
   const { input, session } = env
   do {
     await storeInline(env)
     await serveControls(env)
     await condition(allHandlersFinished)
-  } while (session.prompts.hasInline || session.controls.hasInline)
+  } while (session.prompts.hasInline || session.controls.hasInline || session.settlements.length > 0)
   const { v, taskQueues, heartbeatTimeoutMs, rollOver: limits } = input
   return continueAsNew<typeof agentSession>({
     v,

@@ -117,6 +117,7 @@ function sessionPart(client: Client, scriptOf: ScriptOf, sessions: Map<string, F
     }: Input<'sessionControl'>): Promise<Result<'sessionControl'>> {
       const session = known(sessionId)
       const { compactionRetries = 1, maxOverflowRetries = 1 } = scriptOf(sessionId)
+      await beating(() => scriptOf(sessionId).control?.(requests.map(({ requestId }) => requestId)))
       session.log.push(...requests.map(({ requestId, body }) => `control ${requestId} ${body?.kind}`))
       const idleTimeoutMs = idleTimeoutOf(scriptOf(sessionId))
       return { reading: session.reading(), idleTimeoutMs, compactionRetries, maxOverflowRetries, refused: 0 }

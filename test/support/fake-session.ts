@@ -131,6 +131,7 @@ export interface Script {
   ): Promise<AttemptError | undefined> | AttemptError | undefined
   commit?(input: CompactionActivityInput, session: FakeSession): Promise<void> | void
   startTurn?(requestId: string, session: FakeSession): Promise<void> | void
+  control?(requestIds: readonly string[]): Promise<void> | void
   idleTimeoutMs?: number | null
   compactionRetries?: number
   maxOverflowRetries?: number

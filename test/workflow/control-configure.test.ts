@@ -6,7 +6,8 @@ import { eventually } from '../support/eventually.ts'
 import { failsAs } from '../support/fails-as.ts'
 import { Gate } from '../support/gate.ts'
 import { read, readingModel, WORDS } from '../support/reading-session.ts'
-import { openRealSessions, type RealSessions } from '../support/real-sessions.ts'
+import { openRealSessions, type RealSessions, whenIdle } from '../support/real-sessions.ts'
+import { resetBefore } from '../support/reset.ts'
 
 // Another model, system, tools or policy of a session that runs.
 
@@ -122,6 +123,17 @@ describe('configure', { concurrency: true }, () => {
     assert.deepEqual(await headerOf(session), before)
     await read(session, 0)
     assert.equal((await real.log(session)).filter((event) => event.type === 'request/header').length, 1)
+  })
+
+  test('a reset to before it does not take it back: the start of this life holds no longer', async () => {
+    const session = await start()
+    await session.configure({ system: 'Be kind.' })
+    await read(session, 0)
+    await whenIdle(session)
+    await resetBefore(real.client, session.id, 'ACTIVITY_TASK_SCHEDULED', 'sessionOpen')
+    await read(session, 0)
+    assert.equal(requests.get(session.id)?.at(-1)?.system, 'Be kind.')
+    assert.equal((await real.log(session)).filter((event) => event.type === 'request/header').length, 2)
   })
 
   test('it holds in the next life, and wakes a session that has gone idle', async () => {

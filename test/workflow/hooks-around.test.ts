@@ -8,7 +8,7 @@ import type { Tool } from '../../src/shared/ports/tool.ts'
 import { scriptedModel } from '../../src/worker/index.ts'
 import { eventually } from '../support/eventually.ts'
 import { ofType } from '../support/of-type.ts'
-import { openRealSessions, type RealSessions } from '../support/real-sessions.ts'
+import { openRealSessions, type RealSessions, whenIdle } from '../support/real-sessions.ts'
 
 // A worker's own code around compactions: real activities and store on a real server, a scripted model.
 
@@ -171,6 +171,26 @@ describe('hooks around a compaction', () => {
     assert.deepEqual([failed?.error.code, failed?.cause, failed?.sessionId], ['hook', 'manual', session.id])
   })
 
+  test('a beforeCompaction that throws what has no words, or an answer that throws when it is read: the code hook, asked once', async () => {
+    const session = await filled()
+    const said = [
+      () => Promise.reject(Object.create(null)),
+      async () => new Proxy({ focus: '' }, { ownKeys: () => assert.fail('not to be read') }),
+    ]
+    for (const say of said) {
+      let asked = 0
+      hooks = {
+        beforeCompaction: () => {
+          asked++
+          return say()
+        },
+      }
+      await assert.rejects(session.compactNow(), { code: 'hook' })
+      assert.equal(asked, 1)
+      await whenIdle(session)
+    }
+  })
+
   test('B16 a beforeCompaction that throws or hangs does not stop an automatic compaction; the error is in log and history', async () => {
     hooks = {
       beforeCompaction: async () => void (await sleep(20 * HOOK_MS, undefined, { ref: false })) as never,
@@ -187,6 +207,8 @@ describe('hooks around a compaction', () => {
 
   test('faults B05 and N03 an afterCompaction that throws, gives nonsense, more than 4,000 tokens or a huge file of one line: the commit stands, nothing is added, the error is shown', async () => {
     const session = await filled()
+    const circular: Record<string, unknown> & { type: string } = { type: 'text', text: 'fits' }
+    circular['self'] = circular
     const answers: readonly [NonNullable<CompactionHooks['afterCompaction']>, RegExp][] = [
       [
         async () => {
@@ -204,6 +226,8 @@ describe('hooks around a compaction', () => {
       ],
       [async () => ({ messages: ['fits', ''] }), /message 2: the content is empty/],
       [async () => 'text' as never, /must return nothing or \{ messages/],
+      [async () => Promise.reject(Object.create(null)), /afterCompaction failed: it threw what cannot be/],
+      [async () => ({ messages: [[circular]] }), /afterCompaction failed: .*circular/],
     ]
     for (const [afterCompaction, expected] of answers) {
       hooks = { afterCompaction }

@@ -5,6 +5,7 @@ import { ApplicationFailure } from '@temporalio/common'
 import type { SessionWorkflowInput } from '../../src/shared/protocol.ts'
 import {
   closeSignal,
+  pinSignal,
   promptSignal,
   requestCompactionSignal,
   sessionStateQuery,
@@ -121,6 +122,20 @@ describe('the life of a session', { concurrency: true }, () => {
     )
     assert.equal(session.rows.get('b')?.state, 'waiting')
     assert.deepEqual(session.log.slice(-2), ['settle m refused SessionClosed', 'close done'])
+  })
+
+  test('a request that comes with the close, while another is served, is not lost', async () => {
+    const gate = new Gate()
+    const { handle, session } = await sessions.start({
+      control: ([requestId]) => (requestId === 'first' ? gate.wait() : undefined),
+    })
+    await handle.signal(pinSignal, { requestId: 'first', text: 'one' })
+    await gate.reached
+    await handle.signal(pinSignal, { requestId: 'second', text: 'two' })
+    await handle.signal(closeSignal, { reason: 'done' })
+    gate.open()
+    await handle.result()
+    assert.deepEqual(session.log.slice(-3), ['control first pin', 'control second pin', 'close done'])
   })
 
   test('a prompt to a closed session runs nothing; start opens it again', async () => {

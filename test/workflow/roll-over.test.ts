@@ -2,7 +2,9 @@ import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import {
+  cancelTurnSignal,
   compactionHistoryQuery,
+  pinSignal,
   promptSignal,
   requestCompactionSignal,
   sessionStateQuery,
@@ -189,6 +191,40 @@ describe('continue-as-new', { concurrency: true }, () => {
     )
     await handle.signal(promptSignal, { requestId: 'a', content: 'go' })
     await session.whenEnded(1)
+  })
+
+  test('a prompt that is cancelled while it rolls over stays cancelled', async () => {
+    const [step, boundary, last] = [new Gate(), new Gate(), new Gate()]
+    const { handle, session, sessionId } = await sessions.start(
+      {
+        async callModel({ step: n }) {
+          if (n === 1) await step.wait()
+          return n === 1 ? CALLS : {}
+        },
+        control: ([requestId]) => (requestId === 'first' ? boundary : last).wait(),
+      },
+      { rollOver: { messages: 2 } },
+    )
+    await handle.signal(promptSignal, { requestId: 'a', content: 'go' })
+    await step.reached
+    await handle.signal(promptSignal, { requestId: 'b', content: 'not this' })
+    await handle.signal(pinSignal, { requestId: 'first', text: 'one' })
+    step.open()
+    await boundary.reached
+    await handle.signal(pinSignal, { requestId: 'second', text: 'two' })
+    boundary.open()
+    await last.reached
+    await handle.signal(cancelTurnSignal, { requestId: 'b' })
+    last.open()
+    await whenRuns(sessionId, (runs) => runs > 1)
+    await session.whenEnded(1)
+    await handle.signal(promptSignal, { requestId: 'c', content: 'go' })
+    await session.whenEnded(2)
+    assert.deepEqual(
+      session.turns.map(({ requestId }) => requestId),
+      ['a', 'c'],
+    )
+    assert.deepEqual(session.lines('settle'), ['settle b refused Cancelled'])
   })
 
   test('steady signals do not starve it', async () => {

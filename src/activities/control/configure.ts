@@ -25,7 +25,7 @@ export async function configured(
   if (standing > limit) {
     throw new SessionError(
       'InvalidPolicy',
-      `policy.pins.texts and the pins of people have ${standing} tokens together, allowed are then ${limit}${halfOf(limit)}: shorten them, or unpin some.`,
+      `policy.pins.texts and the pins of people have ${standing} tokens together, allowed are ${limit}${halfOf(limit)}: shorten them, or unpin some.`,
     )
   }
   if (canonicalJson(header) === canonicalJson(current))

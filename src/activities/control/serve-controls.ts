@@ -48,9 +48,14 @@ export async function serveControls(
 ): Promise<z.infer<typeof controlResultSchema>> {
   const { sessionId } = input
   const actor = callingRun()
+  const serveWaiting = async () => {
+    for (const row of await deps.store.inbox(sessionId, { kind: 'control', state: 'waiting' }))
+      await serve(deps, actor, row)
+  }
+  // First what waits there: a full inbox would refuse bodies that were accepted.
+  await serveWaiting()
   const refused = await storeBodies(deps, input)
-  for (const row of await deps.store.inbox(sessionId, { kind: 'control', state: 'waiting' }))
-    await serve(deps, actor, row)
+  await serveWaiting()
   const { policy } = (await loadSession(deps, sessionId)).header
   return {
     reading: await currentReading(deps, sessionId),

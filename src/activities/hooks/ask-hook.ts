@@ -40,8 +40,8 @@ export async function askHook(
   const hook = deps.hooks?.beforeCompaction
   if (hook === undefined || changesNothing(planned)) return { focus }
   const plan = planned.kind === 'plan' ? planned.plan : undefined
-  const answer = await callHook('beforeCompaction', deps.hooks?.timeoutMs, (signal) =>
-    hook.call(deps.hooks, {
+  const answer = await callHook('beforeCompaction', deps.hooks?.timeoutMs, async (signal) => {
+    const said = await hook.call(deps.hooks, {
       sessionId,
       compactionId,
       cause,
@@ -52,9 +52,10 @@ export async function askHook(
       messages: plan?.shadowedSeqs.length ?? 0,
       messageTokens: plan?.shadowedTokenCount ?? 0,
       signal,
-    }),
-  )
-  const verdict = 'error' in answer ? answer : verdictOf(answer.value, focus)
+    })
+    return verdictOf(said, focus)
+  })
+  const verdict = 'error' in answer ? answer : answer.value
   if (!('error' in verdict)) return verdict
   const { error } = verdict
   await writeNotice(deps, {

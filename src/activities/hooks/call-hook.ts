@@ -5,7 +5,7 @@ import { untilAborted } from '../until-aborted.ts'
 const MESSAGE_CHARS = 500
 
 /**
- * Calls a hook within its time. What it threw, or that it ran out of time, comes back as a sentence.
+ * Calls a hook and reads its answer within its time. What it threw, or that it ran out of time, comes back as a sentence.
  *
  * @throws Temporal's cancel
  */
@@ -23,7 +23,15 @@ export async function callHook<T>(
   } catch (error) {
     if (cancelled.aborted) throw error
     if (limit.aborted) return { error: `${name} took longer than ${timeoutMs} ms.` }
-    const message = error instanceof Error ? error.message : String(error)
-    return { error: `${name} failed: ${message.slice(0, MESSAGE_CHARS)}` }
+    return { error: `${name} failed: ${wordsOf(error).slice(0, MESSAGE_CHARS)}` }
+  }
+}
+
+/** Anything can be thrown, also what has no words. */
+function wordsOf(thrown: unknown): string {
+  try {
+    return String(thrown instanceof Error ? thrown.message : thrown)
+  } catch {
+    return 'it threw what cannot be written'
   }
 }

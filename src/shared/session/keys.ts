@@ -24,6 +24,9 @@ export function hash53(value: string, seed = 0): number {
   return 4294967296 * (2097151 & b) + (a >>> 0)
 }
 
+/** Whether a header has the key of one that a request asked for. */
+export const isConfiguredKey = (key: string): boolean => /^header\.(?:h\.)?[^.]+$/.test(key)
+
 const at = (turn: number, step: number) => `t${turn}.s${step}`
 
 export const keys = {
