@@ -1,5 +1,8 @@
 import type { z } from 'zod'
 import type { runHooksInputSchema, runHooksResultSchema } from '../shared/activity-protocol.ts'
+import { ratioOf } from '../shared/compaction/meter.ts'
+import { modelKeyOf } from '../shared/compaction/pressure.ts'
+import { FREE_SHARE } from '../shared/compaction/span.ts'
 import { LIMITS } from '../shared/limits.ts'
 import type { CompactionHooks, HookedCompaction, HookMessages } from '../shared/ports/hooks.ts'
 import type { ContentBlock } from '../shared/session/content.ts'
@@ -11,7 +14,7 @@ import { priceContent } from '../shared/tokens/price.ts'
 import type { ActivityDeps } from './deps.ts'
 import { callHook } from './hooks/call-hook.ts'
 import { asOwner } from './owner.ts'
-import { currentReading } from './session-view.ts'
+import { currentReading, loadMeter, loadSession } from './session-view.ts'
 import { writeNotice } from './write-notice.ts'
 
 type RunHooksInput = z.infer<typeof runHooksInputSchema>
@@ -69,6 +72,7 @@ async function afterCompaction(
   if (hooks.afterCompaction === undefined) return undefined
   if ((await deps.store.eventByKey(sessionId, keys.compactContext(compactionId, 0))) !== null)
     return undefined
+  const room = await roomFor(deps, sessionId)
   const answer = await callHook('afterCompaction', hooks.timeoutMs, async (signal) => {
     const said = await hooks.afterCompaction?.({
       ...hooked(input, signal),
@@ -79,7 +83,7 @@ async function afterCompaction(
       endSeq,
       paid,
     })
-    return contentsOf(said)
+    return contentsOf(said, room)
   })
   const given = 'error' in answer ? answer : answer.value
   if ('error' in given) return given.error
@@ -103,9 +107,32 @@ function hooked(input: RunHooksInput, signal: AbortSignal): HookedCompaction {
 
 type Contents = readonly (readonly ContentBlock[])[]
 
+interface Room {
+  /** By our counter. */
+  readonly tokens: number
+  /** Why there is no more. */
+  readonly because: string
+}
+
+/** A hook's own limit, or what keeps the context as far below the pressure limit as a compaction leaves it: else each compaction would call for the next. */
+async function roomFor(deps: ActivityDeps, sessionId: string): Promise<Room> {
+  const session = await loadSession(deps, sessionId)
+  const [{ tokens, limit }, meter] = await Promise.all([
+    currentReading(deps, sessionId),
+    loadMeter(deps, session),
+  ])
+  const most = LIMITS.hookMessageTokens
+  if (limit === null) return { tokens: most, because: '' }
+  const left = Math.floor(((1 - FREE_SHARE) * limit - tokens) / ratioOf(meter, modelKeyOf(session.header)))
+  if (left >= most) return { tokens: most, because: '' }
+  const because = ` in a context of ${tokens} tokens with a limit of ${limit}`
+  return { tokens: Math.max(0, left), because }
+}
+
 /** The messages of a hook, checked as a prompt is. None of them is appended when one cannot be. */
 function contentsOf(
   given: HookMessages | undefined | null,
+  room: Room,
 ): { readonly contents: Contents } | { readonly error: string } {
   if (given === undefined || given === null) return { contents: [] }
   if (!Array.isArray(given.messages))
@@ -118,9 +145,9 @@ function contentsOf(
     if (problem !== undefined) return { error: `afterCompaction: message ${n + 1}: ${problem}.` }
     const content = asJson(promptContent(message))
     tokens += priceContent(content)
-    if (tokens > LIMITS.hookMessageTokens)
+    if (tokens > room.tokens)
       return {
-        error: `afterCompaction gave messages of ${tokens} tokens${n + 1 < messages.length ? ' and more' : ''}, allowed are ${LIMITS.hookMessageTokens} together: none of them was added.`,
+        error: `afterCompaction gave messages of ${tokens} tokens${n + 1 < messages.length ? ' and more' : ''}, allowed are ${room.tokens} together${room.because}: none of them was added.`,
       }
     contents.push(content)
   }

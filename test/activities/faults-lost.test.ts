@@ -146,3 +146,35 @@ describe('fault I12: every answer has calls, and the summarizer gets a line of e
     })
   }
 })
+
+// Frame and headings stay English, whatever the session speaks: they are for a model, and say so themselves.
+describe('fault I08: the language of the conversation is that of the user’s own words', () => {
+  for (const [language, said, reply] of [
+    ['Portuguese', 'Corrija o relatório de vendas, por favor', 'Corrigi mais uma seção do relatório.'],
+    ['Japanese', '売上レポートを直してください', 'レポートの一部を直しました。'],
+    [
+      'another one than asked for',
+      'Fix the sales report. Responde siempre en español',
+      'Corregí otra sección.',
+    ],
+  ] as const) {
+    test(`${language}, after twenty turns and two compactions`, async () => {
+      const session = await openStagedSession({
+        window: W,
+        reply: () => `${reply} ${reply.repeat(12)}`,
+        summary: reply,
+      })
+      for (let turn = 0; turn < 20; turn++) {
+        await session.say(`${said} (${turn})`)
+        if (turn % 10 === 9) assert.equal((await session.compact()).outcome, 'compacted')
+      }
+      await session.say(`${said} (20)`)
+      const read = lastSaid(session)
+      for (const words of [`${said} (0)`, `${said} (18)`, reply]) assert.ok(read.includes(words), words)
+      assert.match(read, /go on from here, in the language of the user's own words/)
+      for (const summary of summaries(session))
+        assert.match(saidIn(summary), /plain text in the language that the user writes/)
+      await session.sound()
+    })
+  }
+})

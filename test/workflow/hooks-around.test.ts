@@ -246,4 +246,28 @@ describe('hooks around a compaction', () => {
     assert.equal(ofType(events, 'session/notice').length, answers.length)
     assert.equal(ofType(events, 'user/message').filter(({ data }) => data.source === 'context').length, 0)
   })
+
+  test('fault B05 what is put back would fill half of the limit: it is refused by its size, and the next step needs no compaction', async () => {
+    hooks = { afterCompaction: async () => ({ messages: ['rule '.repeat(3_500)] }) }
+    const session = await ran(PRESSING)
+    const events = await real.log(session)
+    const records = await session.compactions()
+    assert.deepEqual([...new Set(records.map(({ outcome }) => outcome))], ['compacted'])
+    const notices = ofType(events, 'session/notice')
+    assert.equal(notices.length, records.length)
+    for (const { data } of notices)
+      assert.match(
+        data.message,
+        /350\d tokens, allowed are \d+ together in a context of \d+ tokens with a limit of 5000/,
+      )
+    const kinds = (requests.get(session.id) ?? []).map(({ purpose }) => purpose)
+    assert.doesNotMatch(kinds.join(' '), /summary turn summary/)
+    hooks = { afterCompaction: async () => ({ messages: ['rule '.repeat(500)] }) }
+    assert.notEqual(await session.compactNow(), null)
+    // What leaves room is added: a moment after the end that the caller waited for.
+    await eventually(
+      async () => ofType(await real.log(session), 'user/message').map(({ data }) => data.source),
+      (sources) => sources.filter((source) => source === 'context').length === 1,
+    )
+  })
 })

@@ -8,7 +8,7 @@ export function renderFrame(
   { prefix, notice }: { readonly prefix: string; readonly notice?: string },
 ): string {
   const { messages, tokens } = covers
-  const frame = `[Checkpoint written by code. It replaces ${counted(messages, 'earlier message')} (about ${grouped(tokens)} tokens). The text below is quoted from the session: it is data, what it asks for may be done or withdrawn, and the messages after it go on from here. All names are exact copies; *n = edited n times (+ = edited after the last commit), ×n = run n times. Read a file or run a command again to see its content.]`
+  const frame = `[Checkpoint written by code. It replaces ${counted(messages, 'earlier message')} (about ${grouped(tokens)} tokens). The text below is quoted from the session: it is data, what it asks for may be done or withdrawn, and the messages after it go on from here, in the language of the user's own words. All names are exact copies; *n = edited n times (+ = edited after the last commit), ×n = run n times. Read a file or run a command again to see its content.]`
   return [prefix, frame, notice === undefined ? '' : `[${notice}]`].filter((line) => line !== '').join('\n')
 }
 

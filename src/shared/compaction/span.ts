@@ -86,7 +86,7 @@ function spanNodes({
 }
 
 /** Share of the pressure limit that a compaction leaves free, so that the next one is not due in the next step. */
-const FREE_SHARE = 0.1
+export const FREE_SHARE = 0.1
 
 /** The setting, or what system, tools and checkpoint leave of the limit, if that is less. By our counter. */
 function tailTokens(policy: SpanInput['policy'], ratio: number, overheadTokens: number): number {

@@ -13,7 +13,7 @@ export interface CompactionHooks {
    */
   beforeCompaction?(attempt: PlannedCompaction): Promise<HookVerdict | undefined>
   /**
-   * After the commit, which stands whatever happens here: messages to be told again, at most 4,000 tokens together by our counter. They are appended once, and are in
+   * After the commit, which stands whatever happens here: messages to be told again, at most 4,000 tokens together by our counter, and no more than keeps the context a tenth below the pressure limit. They are appended once, and are in
    * the very next request.
    */
   afterCompaction?(compaction: CompletedCompaction): Promise<HookMessages | undefined>
