@@ -1,5 +1,14 @@
 import assert from 'node:assert/strict'
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import {
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, describe, test } from 'node:test'
@@ -117,6 +126,15 @@ describe('the archive of a compaction', () => {
     [
       'the name is taken by a folder',
       (_folder: string, path: string) => mkdirSync(path, { recursive: true }),
+    ],
+    [
+      'the folder is a link to nowhere',
+      (folder: string) => symlinkSync(join(root, 'nowhere', 'at-all'), folder),
+    ],
+    // Where there is no /proc it is one more link to nowhere.
+    [
+      'the folder takes no folders, as if they were missing',
+      (folder: string) => symlinkSync('/proc', folder),
     ],
   ] as const) {
     test(`${what}: it fails as archive before anything is paid, and the surface is unchanged`, async () => {

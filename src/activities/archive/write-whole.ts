@@ -9,7 +9,7 @@ import { dirname } from 'node:path'
 export async function writeWhole(path: string, text: string): Promise<void> {
   if (await holds(path, text)) return
   const folder = dirname(path)
-  await mkdir(folder, { recursive: true, mode: 0o700 })
+  await makeFolder(folder)
   // A name of its own: a worker that was thought dead may be writing, too.
   const partial = `${path}.${randomUUID().slice(0, 8)}.tmp`
   try {
@@ -22,11 +22,31 @@ export async function writeWhole(path: string, text: string): Promise<void> {
   await syncFolder(folder)
 }
 
+/** Not `mkdir` with `recursive`: Node tries for ever where a folder that is there refuses its child as missing, as automounters and `/proc` do. */
+async function makeFolder(path: string): Promise<void> {
+  const make = async () => {
+    try {
+      await mkdir(path, { mode: 0o700 })
+    } catch (error) {
+      if (codeOf(error) !== 'EEXIST') throw error
+    }
+  }
+  try {
+    await make()
+  } catch (error) {
+    if (codeOf(error) !== 'ENOENT' || dirname(path) === path) throw error
+    await makeFolder(dirname(path))
+    await make()
+  }
+}
+
+const codeOf = (error: unknown): string | undefined => (error as NodeJS.ErrnoException).code
+
 async function holds(path: string, text: string): Promise<boolean> {
   try {
     return (await readFile(path, 'utf8')) === text
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return false
+    if (codeOf(error) === 'ENOENT') return false
     throw error
   }
 }

@@ -1,3 +1,5 @@
+import { Context } from '@temporalio/activity'
+import { TemporalFailure } from '@temporalio/common'
 import type { z } from 'zod'
 import {
   type ControlRequest,
@@ -8,6 +10,7 @@ import {
 import { type ErrorName, isSessionError, SessionError } from '../../shared/errors.ts'
 import type { Actor, InboxRow, SessionRow } from '../../shared/ports/store.ts'
 import type { NewEvent } from '../../shared/session/events.ts'
+import { ATTEMPTS_OF_UNKNOWN } from '../ask-model.ts'
 import type { ActivityDeps } from '../deps.ts'
 import { asOwner, callingRun } from '../owner.ts'
 import { currentReading, loadSession } from '../session-view.ts'
@@ -96,8 +99,9 @@ async function serve(deps: ActivityDeps, actor: Actor, row: InboxRow): Promise<v
       return await write(deps, actor, row, await decide(deps, session, row))
     } catch (error) {
       if (isSessionError(error, 'HeadMoved') && plans < MAX_PLANS) continue
-      if (!isAnswer(error)) throw error
-      const outcome = { error: `${error.name}: ${error.message}` }
+      const answer = isAnswer(error) ? error : lastAnswer(error, row)
+      if (answer === undefined) throw error
+      const outcome = { error: `${answer.name}: ${answer.message}` }
       return await asOwner(deps, sessionId, actor, (owner) =>
         deps.store.settleInbox({
           sessionId,
@@ -111,6 +115,19 @@ async function serve(deps: ActivityDeps, actor: Actor, row: InboxRow): Promise<v
 
 const isAnswer = (error: unknown): error is SessionError =>
   isSessionError(error) && !NO_ANSWER.has(error.name)
+
+/** A failure that nobody foresaw may pass by itself; one that lasts must not stop the session for the sake of one request. */
+function lastAnswer(error: unknown, { requestId, body }: InboxRow): SessionError | undefined {
+  const { attempt } = Context.current().info
+  if (isSessionError(error) || error instanceof TemporalFailure || attempt < ATTEMPTS_OF_UNKNOWN)
+    return undefined
+  const { kind = 'request' } = (body ?? {}) as { kind?: string }
+  const message = error instanceof Error ? error.message : String(error)
+  return new SessionError(
+    'InvalidInput',
+    `${kind} failed each time: ${message}. Nothing was changed by ${requestId}; look at the worker's log, and ask again with a new request.`,
+  )
+}
 
 function decide(deps: ActivityDeps, session: SessionRow, { requestId, body }: InboxRow): Promise<Decided> {
   const parsed = controlRequestSchema.safeParse(body)
