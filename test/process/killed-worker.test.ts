@@ -36,7 +36,7 @@ const nameOf = (boundary: Boundary): string =>
 
 describe('I1: a worker is killed at each boundary of a compaction', () => {
   for (const boundary of BOUNDARIES) {
-    test(`G4: killed ${nameOf(boundary)}: one end, nothing lost, nothing stored paid twice`, {
+    test(`G4 fault L01: killed ${nameOf(boundary)}: one end, nothing lost, nothing stored paid twice`, {
       timeout: 300_000,
     }, async () => {
       const folder = mkdtempSync(join(tmpdir(), 'dc-kill-'))

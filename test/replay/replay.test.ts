@@ -47,7 +47,7 @@ describe('recorded sessions replay', () => {
   })
 
   for (const { name, runs } of cases) {
-    test(`${name}: ${runs.length} runs`, async () => {
+    test(`fault Y05 ${name}: ${runs.length} runs`, async () => {
       for (const run of runs) await replay(run)
     })
   }

@@ -30,9 +30,10 @@ describe('workflow bundle', () => {
     assert.deepEqual(Object.keys(exported).sort(), Object.values(WORKFLOWS).sort())
   })
 
-  test('holds no token ranks, no activity and no built-in module', () => {
+  test('fault Y03 holds no token ranks, no model SDK, no activity and no built-in module', () => {
     for (const foreign of [
       'js-tiktoken',
+      '@anthropic-ai/sdk',
       'src/activities/',
       'src/store/',
       'src/shared/tokens/',
