@@ -80,7 +80,8 @@ describe('npm run demo -- --levels', () => {
       'what a file says stays',
     )
     assert.deepEqual(automatic.slice(0, 2), ['[checkpoint]', 'model'])
-    assert.deepEqual(tool, ['[checkpoint]', 'model', 'compact:20'])
+    assert.deepEqual(tool.slice(0, 2), ['[checkpoint]', 'model'])
+    assert.match(tool[2] ?? '', /^compact:\d+$/)
   })
 
   test('after a checkpoint the next request is smaller, otherwise it grows', () => {

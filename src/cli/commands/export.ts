@@ -19,7 +19,7 @@ export const exportLog: Run<ExportOptions> = async (setting, [id = ''], { surfac
 }
 
 function print(text: string): void {
-  process.stdout.write(text)
+  for (const line of text.split('\n').slice(0, -1)) console.log(line)
 }
 
 /** The bytes of the compaction's archive, by the store alone. */
