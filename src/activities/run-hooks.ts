@@ -45,8 +45,7 @@ export async function runHooks(deps: ActivityDeps, input: RunHooksInput): Promis
 }
 
 async function told(deps: ActivityDeps, input: RunHooksInput): Promise<string | undefined> {
-  const { hooks } = deps
-  if (hooks === undefined) return undefined
+  const { hooks = {} } = deps
   const { outcome } = input.outcome
   if (outcome === 'compacted') return afterCompaction(deps, hooks, input)
   if (outcome === 'failed') return compactionFailed(hooks, input)
@@ -55,7 +54,8 @@ async function told(deps: ActivityDeps, input: RunHooksInput): Promise<string | 
 
 async function compactionFailed(hooks: CompactionHooks, input: RunHooksInput): Promise<string | undefined> {
   const { error, paid } = input.outcome
-  if (hooks.compactionFailed === undefined || error === undefined) return undefined
+  if (error === undefined) return undefined
+  if (hooks.compactionFailed === undefined) return missing('compactionFailed')
   const answer = await callHook('compactionFailed', hooks.timeoutMs, async (signal) =>
     hooks.compactionFailed?.({ ...hooked(input, signal), error, paid }),
   )
@@ -69,9 +69,9 @@ async function afterCompaction(
 ): Promise<string | undefined> {
   const { sessionId, compactionId, outcome } = input
   const { startSeq = 0, summarySeq = 0, checkpointSeq = 0, endSeq = 0, tokensAfter, paid } = outcome
-  if (hooks.afterCompaction === undefined) return undefined
   if ((await deps.store.eventByKey(sessionId, keys.compactContext(compactionId, 0))) !== null)
     return undefined
+  if (hooks.afterCompaction === undefined) return missing('afterCompaction')
   const room = await roomFor(deps, sessionId)
   const answer = await callHook('afterCompaction', hooks.timeoutMs, async (signal) => {
     const said = await hooks.afterCompaction?.({
@@ -90,6 +90,10 @@ async function afterCompaction(
   if (given.contents.length > 0) await append(deps, input, given.contents)
   return undefined
 }
+
+/** It is only scheduled when the worker that prepared the attempt has the hook. */
+const missing = (name: string): string =>
+  `${name} was not called: this worker does not have it. Every worker of a queue needs the same hooks.`
 
 function hooked(input: RunHooksInput, signal: AbortSignal): HookedCompaction {
   const { sessionId, compactionId, cause, turn, outcome } = input
