@@ -4,8 +4,6 @@ import type { LedgerMessage } from '../../src/shared/compaction/ledger/types.ts'
 import { countTokens } from '../../src/shared/tokens/counter.ts'
 import { textOf } from './own-recogniser.ts'
 
-console.error()
-
 export const CORPUS = new URL('../../../shared/transcripts/', import.meta.url)
 
 const FILES = [
@@ -43,7 +41,7 @@ export function loadSessions(): Session[] | undefined {
   return existsSync(CORPUS) ? FILES.map(loadSession) : undefined
 }
 
-function loadSession(file: string): Session {
+export function loadSession(file: string): Session {
   const text = readFileSync(new URL(file, CORPUS), 'utf8')
   const { messages: read, report } = readTranscript(text, { fileName: file })
   const messages = read.map(({ role, content, source }) => ({ role, blocks: content, source }))

@@ -3,17 +3,9 @@ import { existsSync, readFileSync } from 'node:fs'
 import { test } from 'node:test'
 import { answerHistory } from '../../src/activities/answer-history.ts'
 import { readTranscript } from '../../src/formats/read-transcript.ts'
-import {
-  type ContentBlock,
-  isText,
-  isToolResult,
-  isToolUse,
-  type Message,
-  text,
-} from '../../src/shared/session/content.ts'
-import type { NewEvent } from '../../src/shared/session/events.ts'
-import { priceContent } from '../../src/shared/tokens/price.ts'
+import { isText } from '../../src/shared/session/content.ts'
 import { type ActivityStage, openStage, RUN_1, SESSION } from '../support/activity-stage.ts'
+import { importedEvents } from '../support/imported-events.ts'
 
 // What a checkpoint says that it lost is found again, on real sessions.
 
@@ -29,7 +21,12 @@ for (const path of RECORDED)
       return console.log(`not checked, no recorded session ../shared/transcripts/${path}`)
     const stage = await openStage({ policy: { summarizer: 'deterministic', checkpointTokens: 1_500 } })
     const { messages } = readTranscript(readFileSync(file, 'utf8'))
-    await stage.store.append({ sessionId: SESSION, actor: RUN_1, turn: null, events: eventsOf(messages) })
+    await stage.store.append({
+      sessionId: SESSION,
+      actor: RUN_1,
+      turn: null,
+      events: importedEvents(messages),
+    })
     const { identifiers } = await compacted(stage)
     const asked = identifiers.filter((_, n) => n % EVERY === 0)
     assert.ok(asked.length > 0, 'nothing was lost')
@@ -58,36 +55,4 @@ async function compacted(stage: ActivityStage) {
   const summary = await stage.store.eventByKey(SESSION, `compact.${compactionId}.summary`)
   assert.ok(summary?.type === 'compact/summary')
   return summary.data.lost
-}
-
-function eventsOf(messages: readonly Message[]): NewEvent[] {
-  const calls = messages.flatMap(({ content }) => content.filter(isToolUse))
-  const names = new Map(calls.map(({ id, name }) => [id, name]))
-  let count = 0
-  const event = (type: NewEvent['type'], data: object, content: readonly ContentBlock[]) =>
-    ({
-      key: `import.${count++}`,
-      type,
-      turn: null,
-      step: null,
-      data: { ...data, content },
-      tokens: priceContent(content),
-      surfaceOp: 'append',
-    }) as NewEvent
-  const said = { usage: null, stopReason: 'end_turn', provider: 'p', model: 'm' }
-  return messages.flatMap(({ role, content }): NewEvent[] => {
-    if (role === 'assistant') return [event('assistant/message', said, content)]
-    const results = content.filter(isToolResult)
-    const rest = content.filter((block) => !isToolResult(block))
-    return [
-      ...results.map(({ tool_use_id: callId, content: given = [], is_error: isError = false }) =>
-        event(
-          'tool/result',
-          { callId, name: names.get(callId) ?? 'tool', isError },
-          typeof given === 'string' ? [text(given)] : given,
-        ),
-      ),
-      ...(rest.length === 0 ? [] : [event('user/message', { source: 'import' }, rest)]),
-    ]
-  })
 }
