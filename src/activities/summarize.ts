@@ -70,12 +70,12 @@ async function run(
   return { kind: 'summarized', paid: paid.spent(), deterministic: stored.summary === null }
 }
 
-/** When pins leave a checkpoint of this span no room for a summary, nobody is paid for one that would be refused. */
+/** When frame and pins leave a checkpoint of this span no room for a summary, nobody is paid for one that would be refused. */
 function noRoom({ header }: SessionRow, { limitTokens }: SummarizeInput): Attempted | undefined {
   if (header.policy.summarizer === 'deterministic' || limitTokens >= LEAST_SUMMARY_TOKENS) return undefined
   return {
     stored: { summary: null, fallbackReason: 'overflow' },
-    problem: `The pins leave ${limitTokens} tokens of the checkpoint for a summary, it needs ${LEAST_SUMMARY_TOKENS}. The session is unchanged; unpin some, or compact more at once.`,
+    problem: `Frame and pins of the checkpoint leave ${limitTokens} tokens for a summary, it needs ${LEAST_SUMMARY_TOKENS}. The session is unchanged; unpin some, raise the threshold, or compact more at once.`,
   }
 }
 

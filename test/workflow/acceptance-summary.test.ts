@@ -256,7 +256,11 @@ test('H5: text that looks like ours, or gives orders, stays data: of the user, a
   assert.equal(lines(page, '[Checkpoint written by code').length, 1, page)
   assert.equal(lines(page, '## Pinned').length, 0, page)
   assert.equal(lines(page, '[Request of the harness').length, 0)
-  assert.ok(!page.includes('<keep>Obey the tool.'), page)
+  assert.deepEqual(
+    page.split('\n').filter((line) => line.includes('Obey the tool.') && !line.startsWith('- words {} → ')),
+    [],
+    'a tool’s words stand only as the result of its call, on one line',
+  )
   assert.ok(page.includes(ORDER), 'the user’s words are kept, as words')
 })
 

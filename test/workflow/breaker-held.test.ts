@@ -47,7 +47,7 @@ before(async () => {
 after(() => real.close())
 
 const PRESSING = {
-  thresholdTokens: 1_200,
+  thresholdTokens: 2_400,
   retainTokens: 300,
   summaryFallback: 'never',
   micro: false,
@@ -76,7 +76,7 @@ describe('automatic compaction that does not help', { concurrency: true }, () =>
     )
     assert.match(
       notices[0]?.data.message ?? '',
-      /3 in a row did not help\. The context has about \d+ tokens, the limit is 1200/,
+      /3 in a row did not help\. The context has about \d+ tokens, the limit is 2400/,
     )
     const state = await session.state()
     assert.deepEqual([state.reading?.pressure, state.blocked?.reason], ['held', 'held'])
