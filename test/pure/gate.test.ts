@@ -100,6 +100,8 @@ describe('gate', () => {
     'I cannot assist with summarizing this conversation because it contains …',
     'I’m unable to provide a summary of this conversation.',
     'I apologize, but this goes against my guidelines.',
+    "I can't summarise this conversation.",
+    "I won't continue with this task.",
   ]) {
     test(`H09 a refusal in words is refused: ${refusal.slice(0, 30)}`, () => {
       assert.equal(judgeText(`${refusal} ${'More words follow here. '.repeat(10)}`), 'refusal')
@@ -109,6 +111,7 @@ describe('gate', () => {
   test('H09 a summary that begins with what could not be done is none', () => {
     assert.equal(judgeText('I cannot reproduce the flaky test; the clock mock was tried.'), null)
     assert.equal(judgeText('Sorry handling in errors.ts was rewritten.'), null)
+    assert.equal(judgeText(`${GOOD} The reviewer answered: I can't help with the release.`), null)
   })
 
   test('D8 as long as the span → not-smaller, over its limit → too-long', () => {

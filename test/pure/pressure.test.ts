@@ -104,6 +104,23 @@ test('A7 A8 no limit, no pressure', () => {
   assert.equal(read(999_999, { window: null }).pressure, 'none')
 })
 
+test('an automatic policy without a limit says why it is off; no other does', () => {
+  const off = (given: PolicyInput, contextWindow: number | null, name: string | null = 'm') =>
+    takeReading({
+      snapshot: { head: 0, generation: 0, nodes: [] },
+      header: { ...headerOf(given, { ...model, contextWindow }), model: name },
+      overheadTokens: 0,
+      meter: exact(),
+      nowMs: 0,
+    }).off
+  assert.equal(off({}, null), 'window-unknown')
+  assert.equal(off({}, 200_000), undefined)
+  assert.equal(off(policy, null), undefined, 'a threshold in tokens needs no window')
+  assert.equal(off({ auto: false }, null), undefined)
+  assert.equal(off({ auto: false }, 200_000), undefined)
+  assert.equal(off({}, null, null), undefined, 'without a model there is nothing to compact for')
+})
+
 test('the breaker turns over into held, never none', () => {
   const breaker = recordPass(initialMeter().breaker, {
     effective: false,
@@ -114,6 +131,17 @@ test('the breaker turns over into held, never none', () => {
   const at = (step: number, tokens = 12_000) => read(tokens, { policy, meter: exact(breaker), step }).pressure
   assert.deepEqual([at(1), at(2), at(3), at(4)], ['over', 'held', 'held', 'over'])
   assert.equal(at(2, 9_000), 'none')
+})
+
+test('the breaker lets go when the surface has shrunk, though it is still over', () => {
+  const breaker = recordPass(initialMeter().breaker, {
+    effective: false,
+    nowMs: 0,
+    stepIndex: 1,
+    surfaceTokens: 12_000,
+  })
+  const at = (tokens: number) => read(tokens, { policy, meter: exact(breaker), step: 2 }).pressure
+  assert.deepEqual([at(12_000), at(11_999)], ['held', 'over'])
 })
 
 test('G03 a usage that was measured before a compaction does not trigger after it', () => {
