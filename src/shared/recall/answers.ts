@@ -22,10 +22,10 @@ export function renderPart(event: Recalled, from: number, limit: AnswerLimit): s
   const least = Math.min(text.length, start + 2)
   let end = headOf(text, start + limit.maxTokens * MAX_CHARS_PER_TOKEN).length
   for (;;) {
-    const page = partPage(event, text, start, end)
+    // Counted as it will be: a shorter text may have more tokens, when its end cuts a run of blanks.
+    const page = partPage(event, text, start, lineEnd(text, start, end))
     const tokens = limit.count(page)
-    if (tokens <= limit.maxTokens || end <= least)
-      return partPage(event, text, start, lineEnd(text, start, end))
+    if (tokens <= limit.maxTokens || end <= least) return page
     const chars = Math.floor((end - start) * (limit.maxTokens / tokens) * 0.97) - 1
     end = Math.max(least, headOf(text, start + chars).length)
   }
