@@ -1,9 +1,4 @@
-import {
-  initialMeter,
-  type MeterState,
-  meterStateSchema,
-  withFirstRatio,
-} from '../shared/compaction/meter.ts'
+import { type MeterState, meterFrom, withFirstRatio } from '../shared/compaction/meter.ts'
 import { modelKeyOf, takeReading } from '../shared/compaction/pressure.ts'
 import type { SessionRow, SurfaceMeasure } from '../shared/ports/store.ts'
 import type { Reading } from '../shared/protocol.ts'
@@ -22,7 +17,7 @@ export async function loadSession(deps: ActivityDeps, sessionId: string): Promis
 /** What was learned of the session's model; before the first usage what its client says of itself. */
 export async function loadMeter(deps: ActivityDeps, { sessionId, header }: SessionRow): Promise<MeterState> {
   const stored = await deps.store.meter(sessionId)
-  const meter = stored === null ? initialMeter() : meterStateSchema.parse(stored)
+  const meter = meterFrom(stored)
   const { provider, model } = header
   if (provider === null || model === null) return meter
   return withFirstRatio(meter, modelKeyOf(header), deps.models[provider]?.firstUsageRatio?.(model))

@@ -1,12 +1,11 @@
-import { initialMeter, meterStateSchema } from '../shared/compaction/meter.ts'
-import { standingPinTokens } from '../shared/compaction/pins.ts'
 import { type CompactionPreview, previewCompaction } from '../shared/compaction/preview.ts'
-import { readCheckpointSource, readPinEvents } from '../shared/compaction/read-checkpoint-source.ts'
+import { readCheckpointSource } from '../shared/compaction/read-checkpoint-source.ts'
+import { readPlanState } from '../shared/compaction/read-plan-state.ts'
 import { SessionError } from '../shared/errors.ts'
 import type { SessionStore } from '../shared/ports/store.ts'
 import { compactionRequestSchema, problemOf, type Span } from '../shared/protocol.ts'
 import { countTokens } from '../shared/tokens/counter.ts'
-import { priceContent, priceText, priceTools } from '../shared/tokens/price.ts'
+import { priceContent, priceOverhead } from '../shared/tokens/price.ts'
 
 export interface PreviewOptions {
   /** As for a compaction, at most 800 characters. */
@@ -27,21 +26,10 @@ export async function previewOf(
   const row = await store.session(sessionId)
   if (row === null)
     throw new SessionError('SessionNotFound', `Session ${sessionId} is not in the store: start it first.`)
-  const { header } = row
-  const [surface, meter, replies, events] = await Promise.all([
-    store.surface(sessionId),
-    store.meter(sessionId),
-    store.countEvents(sessionId, 'assistant/message'),
-    readPinEvents(store, sessionId),
-  ])
   return previewCompaction({
     ...asked,
-    header,
-    surface,
-    meter: meter === null ? initialMeter() : meterStateSchema.parse(meter),
-    replies,
-    overheadTokens: priceText(header.system) + priceTools(header.tools),
-    pinTokens: standingPinTokens({ policy: header.policy, events, countTokens }),
+    ...(await readPlanState(store, row, countTokens)),
+    overheadTokens: priceOverhead(row.header),
     price: priceContent,
     nowMs: Date.now(),
     sourceOf: (nodes) => readCheckpointSource(store, row, nodes, countTokens),

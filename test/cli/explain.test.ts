@@ -183,3 +183,30 @@ describe('what stands where', () => {
     assert.equal(second.replacedBy, undefined)
   })
 })
+
+test('context and preview say what prepare does, pins included', async () => {
+  const pinned = join(folder, 'pinned.db')
+  const store = sqliteStore({ path: pinned })
+  const short: Tool = { ...words, run: async () => 'word '.repeat(1_100) }
+  const policy = { pins: { texts: ['word '.repeat(1_250)] } }
+  const stage = await openStage({ model, tools: [short], policy, store })
+  await talk(stage, 'a')
+  const looked = async (command: string) => {
+    const { code, stdout, stderr } = await runCommand([command, SESSION, '--json', '--store', pinned])
+    assert.equal(code, 0, stderr)
+    return JSON.parse(stdout)
+  }
+  const [{ byHand }, preview] = [await looked('context'), await looked('preview')]
+  const attempt = {
+    compactionId: 'manual.p',
+    turn: null,
+    cause: 'manual' as const,
+    requestIds: [],
+    parent: RUN_1,
+  }
+  const child = { workflowId: `${SESSION}/compact/manual.p`, runId: 'p' }
+  const prepared = await stage.run(child, 'sessionPrepareCompaction', attempt)
+  assert.equal(prepared.kind === 'done' && prepared.outcome.reason, 'too-small')
+  assert.deepEqual([byHand.reason, preview.reason], ['too-small', 'too-small'])
+  await store.close()
+})

@@ -6,7 +6,7 @@ import type { Tool } from '../../src/shared/ports/tool.ts'
 import { isText, type ToolUseBlock } from '../../src/shared/session/content.ts'
 import type { SessionEvent } from '../../src/shared/session/events.ts'
 import { requestProblems } from '../../src/shared/session/request-check.ts'
-import { priceContent, priceText, priceTools } from '../../src/shared/tokens/price.ts'
+import { priceContent, priceOverhead } from '../../src/shared/tokens/price.ts'
 import { type ScriptedReply, scriptedModel } from '../../src/worker/index.ts'
 import { openRealSessions, type RealSessions } from './real-sessions.ts'
 
@@ -150,8 +150,8 @@ export const lastText = ({ messages }: Pick<ModelRequest, 'messages'>): string =
   messages.at(-1)?.content.filter(isText).at(-1)?.text ?? ''
 
 /** Tokens of our counter: what the scripted model reports as its input. */
-export const sizeOf = ({ system, tools, messages }: ModelRequest): number =>
-  messages.reduce((sum, { content }) => sum + priceContent(content), priceText(system) + priceTools(tools))
+export const sizeOf = (request: ModelRequest): number =>
+  request.messages.reduce((sum, { content }) => sum + priceContent(content), priceOverhead(request))
 
 /** Every request is valid, and fits the window with its reply. */
 export function assertRequests(requests: readonly ModelRequest[], contextWindow: number): void {

@@ -1,15 +1,17 @@
 import { isCompactCheckpointSource } from '../../shared/checkpoint-source.ts'
-import { initialMeter, meterStateSchema, ratioOf } from '../../shared/compaction/meter.ts'
+import { ratioOf } from '../../shared/compaction/meter.ts'
 import { planMicro } from '../../shared/compaction/micro.ts'
 import type { ResolvedPolicy } from '../../shared/compaction/policy-schema.ts'
 import { modelKeyOf, takeReading } from '../../shared/compaction/pressure.ts'
-import { type PruneOptions, planPrune } from '../../shared/compaction/prune.ts'
+import { cheaperCopies, type PruneOptions, planPrune } from '../../shared/compaction/prune.ts'
+import { readPlanState } from '../../shared/compaction/read-plan-state.ts'
+import { reasonText } from '../../shared/compaction/reason-text.ts'
 import { type SelectedSpan, selectSpan } from '../../shared/compaction/span.ts'
 import type { Reading } from '../../shared/protocol.ts'
 import type { CompactionCause, SurfaceNode } from '../../shared/session/events.ts'
+import { countTokens } from '../../shared/tokens/counter.ts'
 import { priceContent, priceText, priceTools } from '../../shared/tokens/price.ts'
 import type { Run } from '../action.ts'
-import { reasonText } from '../reasons.ts'
 import { formatCount, formatTable } from '../table.ts'
 
 interface Context {
@@ -28,20 +30,14 @@ interface Context {
 
 export const context: Run<object> = async (setting, [id = '']) => {
   const { store, row } = await setting.stored(id)
-  const { header } = row
-  const [surface, stored, replies] = await Promise.all([
-    store.surface(id),
-    store.meter(id),
-    store.countEvents(id, 'assistant/message'),
-  ])
-  const meter = stored === null ? initialMeter() : meterStateSchema.parse(stored)
+  const { header, surface, meter, replies, pinTokens } = await readPlanState(store, row, countTokens)
   const fixed = { system: priceText(header.system), tools: priceTools(header.tools) }
   const overheadTokens = fixed.system + fixed.tools
   const ratio = ratioOf(meter, modelKeyOf(header))
   const { policy } = header
   const { nodes } = surface
   const spanOf = (cause: CompactionCause): SelectedSpan =>
-    selectSpan({ nodes, cause, policy, ratio, overheadTokens })
+    selectSpan({ nodes, cause, policy, turn: row.openTurn, ratio, overheadTokens, pinTokens })
   const found: Context = {
     parts: { ...fixed, ...byKind(surface.nodes) },
     reading: takeReading({
@@ -83,7 +79,7 @@ const imageTokens = ({ data }: SurfaceNode): number =>
 
 function shortened(nodes: readonly SurfaceNode[], policy: ResolvedPolicy, options: PruneOptions): number {
   const copies = [...planMicro(nodes, policy), ...planPrune(nodes, policy, options)]
-  return new Set(copies.map(({ target }) => target.seq)).size
+  return new Set(cheaperCopies(copies, priceContent).map(({ copy }) => copy.target.seq)).size
 }
 
 function describeContext({ parts, reading, ratio, contextWindow, next, byHand, shortens }: Context): string {

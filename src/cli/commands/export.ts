@@ -1,9 +1,10 @@
 import { archiveText } from '../../shared/compaction/archive.ts'
-import { SessionError } from '../../shared/errors.ts'
 import type { SessionStore } from '../../shared/ports/store.ts'
 import { keys } from '../../shared/session/keys.ts'
 import { surfaceAt } from '../../shared/session/surface-at.ts'
 import type { Run } from '../action.ts'
+import { COMMAND } from '../command-name.ts'
+import { NotFound } from '../exit-codes.ts'
 import { logPages } from '../read-log.ts'
 
 interface ExportOptions {
@@ -26,9 +27,8 @@ function print(text: string): void {
 async function archiveOf(store: SessionStore, sessionId: string, compactionId: string): Promise<string> {
   const start = await store.eventByKey(sessionId, keys.compactStart(compactionId))
   if (start === null) {
-    throw new SessionError(
-      'InvalidInput',
-      `Session ${sessionId} has no compaction ${JSON.stringify(compactionId)} that began: its compactions are listed by history.`,
+    throw new NotFound(
+      `Session ${sessionId} has no compaction ${JSON.stringify(compactionId)} that began: "${COMMAND} history ${sessionId}" lists them.`,
     )
   }
   return archiveText(await surfaceAt(store, sessionId, start.seq))

@@ -1,6 +1,6 @@
+import { reasonText } from '../../shared/compaction/reason-text.ts'
 import type { AttemptRow } from '../../shared/ports/store.ts'
 import type { Run } from '../action.ts'
-import { reasonText } from '../reasons.ts'
 import { formatCount, formatMs, formatTable } from '../table.ts'
 
 export const history: Run<{ readonly limit: number }> = async (setting, [id = ''], { limit }) => {

@@ -1,9 +1,9 @@
 import { previewOf } from '../../client/preview.ts'
 import type { CompactionPreview } from '../../shared/compaction/preview.ts'
+import { reasonText } from '../../shared/compaction/reason-text.ts'
 import type { Span } from '../../shared/protocol.ts'
 import type { Run } from '../action.ts'
 import { costUsd, formatUsd, PRICES, type PriceTable, readPrices } from '../prices.ts'
-import { reasonText } from '../reasons.ts'
 import { formatCount } from '../table.ts'
 
 export interface PreviewOptions {

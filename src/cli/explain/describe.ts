@@ -1,7 +1,7 @@
+import { reasonText } from '../../shared/compaction/reason-text.ts'
 import type { CompactionCause } from '../../shared/session/events.ts'
 import { printable } from '../draw-event.ts'
 import { formatUsd } from '../prices.ts'
-import { reasonText } from '../reasons.ts'
 import { formatCount, formatMs, formatTable } from '../table.ts'
 import type { Account, Messages } from './account.ts'
 

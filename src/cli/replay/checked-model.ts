@@ -1,6 +1,6 @@
 import type { ModelClient, ModelRequest } from '../../shared/ports/model.ts'
 import { requestProblems } from '../../shared/session/request-check.ts'
-import { priceContent, priceText, priceTools } from '../../shared/tokens/price.ts'
+import { priceContent, priceOverhead } from '../../shared/tokens/price.ts'
 
 /** What was seen of the requests that a model got. */
 export interface RequestRecord {
@@ -35,5 +35,5 @@ function note(request: ModelRequest, record: RequestRecord): void {
   record.largest = Math.max(record.largest, inputTokens(request) + request.maxTokens)
 }
 
-const inputTokens = ({ system, tools, messages }: ModelRequest): number =>
-  messages.reduce((sum, { content }) => sum + priceContent(content), priceText(system) + priceTools(tools))
+const inputTokens = (request: ModelRequest): number =>
+  request.messages.reduce((sum, { content }) => sum + priceContent(content), priceOverhead(request))

@@ -1,5 +1,5 @@
 import type { ReplayPlan } from '../../formats/replay-plan.ts'
-import { priceContent, priceText, priceTools } from '../../shared/tokens/price.ts'
+import { priceContent, priceOverhead } from '../../shared/tokens/price.ts'
 
 /** Windows that a replay tries, smallest first: small, so that an ordinary session compacts several times. */
 export const REPLAY_WINDOWS = [16_000, 24_000, 32_000, 64_000] as const
@@ -17,7 +17,7 @@ export function replayWindow(plan: ReplayPlan): ReplayWindow {
     description,
     inputSchema: input_schema,
   }))
-  const overhead = priceText(plan.system) + priceTools(tools)
+  const overhead = priceOverhead({ system: plan.system, tools })
   const messages = [
     ...plan.prompts.map((prompt) => prompt.message.content),
     ...plan.replies.map((reply) => reply.content),

@@ -4,7 +4,8 @@ import { initialMeter, learnFromUsage, type MeterState, ratioOf } from '../../sh
 import { planMicro } from '../../shared/compaction/micro.ts'
 import { planAttempt } from '../../shared/compaction/plan-attempt.ts'
 import { modelKeyOf, takeReading } from '../../shared/compaction/pressure.ts'
-import { shadowEvents } from '../../shared/compaction/prune.ts'
+import { cheaperCopies, shadowEvents } from '../../shared/compaction/prune.ts'
+import { offersHistory } from '../../shared/recall/history-tool.ts'
 import type { ContentBlock } from '../../shared/session/content.ts'
 import { isToolUse } from '../../shared/session/content.ts'
 import type { Header, NewEvent, SessionEvent } from '../../shared/session/events.ts'
@@ -12,7 +13,7 @@ import { keys } from '../../shared/session/keys.ts'
 import { INTERRUPTED_RESULT } from '../../shared/session/repair.ts'
 import { countTokens } from '../../shared/tokens/counter.ts'
 import { cutToTokens } from '../../shared/tokens/cut-to-tokens.ts'
-import { priceContent, priceText, priceTools } from '../../shared/tokens/price.ts'
+import { priceContent, priceOverhead } from '../../shared/tokens/price.ts'
 import type { BilledTokens } from '../prices.ts'
 import { SimulatedSurface } from './simulated-surface.ts'
 
@@ -66,7 +67,7 @@ class Simulator {
   constructor(plan: ReplayPlan, header: Header) {
     this.#plan = plan
     this.#header = header
-    this.#overhead = priceText(header.system) + priceTools(header.tools)
+    this.#overhead = priceOverhead(header)
   }
 
   run(): Simulation {
@@ -162,10 +163,12 @@ class Simulator {
   }
 
   #micro(): void {
-    const copies = planMicro(this.#surface.snapshot().nodes, this.#header.policy)
+    const { nodes } = this.#surface.snapshot()
+    const planned = planMicro(nodes, this.#header.policy, offersHistory(this.#header))
+    const copies = cheaperCopies(planned, priceContent)
     this.#cleared += copies.length
-    for (const copy of copies)
-      this.#surface.write(shadowEvents(copy, priceContent(copy.content), { turn: 1, step: null }))
+    for (const { copy, tokens } of copies)
+      this.#surface.write(shadowEvents(copy, tokens, { turn: 1, step: null }))
   }
 
   #request(reply: readonly ContentBlock[], index: number): void {

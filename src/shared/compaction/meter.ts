@@ -30,6 +30,10 @@ export type MeterState = z.infer<typeof meterStateSchema>
 
 export const initialMeter = (): MeterState => ({ v: 1, anchor: null, ratios: {}, breaker: resetBreaker() })
 
+/** As the store has it; null before the first usage. */
+export const meterFrom = (stored: unknown): MeterState =>
+  stored === null ? initialMeter() : meterStateSchema.parse(stored)
+
 /** A ratio outside of this was measured wrongly, or on content that says nothing of the next. */
 const RATIO_RANGE = { least: 0.9, most: 2.2 } as const
 /** Share of the newest measurement in the average; a request of fewer tokens than `FULL_WEIGHT_TOKENS` counts for less. */

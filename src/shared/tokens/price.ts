@@ -41,6 +41,15 @@ export function priceTools(tools: readonly ToolDefinition[]): number {
   return tools.reduce((sum, tool) => sum + countTokens(JSON.stringify(tool)), TOOLS_TOKENS)
 }
 
+/** System and tools: part of every request, on no surface. */
+export const priceOverhead = ({
+  system,
+  tools,
+}: {
+  readonly system: string
+  readonly tools: readonly ToolDefinition[]
+}): number => priceText(system) + priceTools(tools)
+
 /**
  * Tokens of one message with these content blocks, before the model's ratio.
  *

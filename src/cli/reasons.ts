@@ -1,1 +1,0 @@
-export { reasonText } from '../shared/compaction/reason-text.ts'
