@@ -21,6 +21,7 @@ import { closeWithError } from './close-attempt.ts'
 import type { ActivityDeps } from './deps.ts'
 import { asOwner } from './owner.ts'
 import { countReplies, loadMeter, loadSession, readingOf } from './session-view.ts'
+import { plannedSpan } from './summary-input.ts'
 
 export type CommitInput = z.infer<typeof commitInputSchema>
 
@@ -82,9 +83,8 @@ async function readyToCommit(
     loadMeter(deps, session),
     countReplies(deps, sessionId),
   ])
-  const shadowed = new Set(plan.shadowedSeqs)
-  const span = surface.nodes.filter((node) => shadowed.has(node.seq))
-  if (span.length !== plan.shadowedSeqs.length) {
+  const span = plannedSpan(row, surface)
+  if (span === null) {
     return {
       error: {
         code: 'changed',

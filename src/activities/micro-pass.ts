@@ -1,15 +1,12 @@
 import { planMicro } from '../shared/compaction/micro.ts'
 import { cheaperCopies, shadowEvents } from '../shared/compaction/prune.ts'
-import { isSessionError } from '../shared/errors.ts'
 import type { Actor, SurfaceSnapshot } from '../shared/ports/store.ts'
 import { offersHistory } from '../shared/recall/history-tool.ts'
 import { priceContent } from '../shared/tokens/price.ts'
 import type { ActivityDeps } from './deps.ts'
 import { asOwner } from './owner.ts'
+import { replanned } from './replanned.ts'
 import { loadSession } from './session-view.ts'
-
-/** Planning against a moving log: messages that belong to no turn may land meanwhile. */
-const MAX_PLANS = 8
 
 export interface MicroPlace {
   readonly sessionId: string
@@ -24,18 +21,15 @@ export async function microPass(
   actor: Actor,
 ): Promise<SurfaceSnapshot> {
   const { header } = await loadSession(deps, sessionId)
-  for (let plans = 0; ; plans++) {
+  return replanned(async () => {
     const surface = await deps.store.surface(sessionId)
     const planned = planMicro(surface.nodes, header.policy, offersHistory(header))
     const copies = cheaperCopies(planned, priceContent)
     if (copies.length === 0) return surface
     const events = copies.flatMap(({ copy, tokens }) => shadowEvents(copy, tokens, { turn, step }))
-    try {
-      await asOwner(deps, sessionId, actor, (owner) =>
-        deps.store.append({ sessionId, actor: owner, turn, events, expectedHead: surface.head }),
-      )
-    } catch (error) {
-      if (!isSessionError(error, 'HeadMoved') || plans >= MAX_PLANS) throw error
-    }
-  }
+    await asOwner(deps, sessionId, actor, (owner) =>
+      deps.store.append({ sessionId, actor: owner, turn, events, expectedHead: surface.head }),
+    )
+    return deps.store.surface(sessionId)
+  })
 }

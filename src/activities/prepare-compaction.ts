@@ -17,12 +17,11 @@ import type { ActivityDeps } from './deps.ts'
 import { askHook, type Verdict } from './hooks/ask-hook.ts'
 import { overheadTokens } from './overhead.ts'
 import { asOwner } from './owner.ts'
+import { replanned } from './replanned.ts'
 import { countReplies, currentReading, loadMeter, loadSession } from './session-view.ts'
 
 export type PrepareResult = z.infer<typeof prepareResultSchema>
 
-/** Planning against a moving log: messages that belong to no turn may land meanwhile. */
-const MAX_PLANS = 8
 /** As the child's run time-out: after it nobody works on the attempt any more. */
 const ATTEMPT_MS = 30 * 60_000
 
@@ -42,14 +41,11 @@ export async function prepareCompaction(
     verdict ??= askHook(deps, input, plan, limit)
     return verdict
   }
-  for (let plans = 1; ; plans++) {
-    try {
-      return await prepareOnce(deps, input, ask)
-    } catch (error) {
-      if (isSessionError(error, 'Busy'))
-        return { ...toldHooks(deps), kind: 'done', outcome: await refusedAsBusy(deps, input) }
-      if (!isSessionError(error, 'HeadMoved') || plans >= MAX_PLANS) throw error
-    }
+  try {
+    return await replanned(() => prepareOnce(deps, input, ask))
+  } catch (error) {
+    if (!isSessionError(error, 'Busy')) throw error
+    return { ...toldHooks(deps), kind: 'done', outcome: await refusedAsBusy(deps, input) }
   }
 }
 

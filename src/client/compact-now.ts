@@ -1,10 +1,11 @@
 import { z } from 'zod'
-import { ERROR_NAMES, ManualCompactionError, SessionError } from '../shared/errors.ts'
+import { ManualCompactionError } from '../shared/errors.ts'
 import type { InboxRow, SessionStore } from '../shared/ports/store.ts'
 import { type CompactionOutcome, SIGNALS } from '../shared/protocol.ts'
 import { type IdentifiedRequest, requestCompaction } from './compaction-request.ts'
 import { poll } from './poll.ts'
 import type { SessionOptions } from './session.ts'
+import { storedRefusal } from './stored-refusal.ts'
 import { signalRunning } from './wake.ts'
 
 type StoredOptions = SessionOptions & { readonly store: SessionStore }
@@ -129,14 +130,13 @@ function refusal(
   { requestId }: IdentifiedRequest,
   { compactionId, error = `attempt ${compactionId} has no outcome` }: z.infer<typeof settledSchema>,
 ): Error {
-  const [name = 'unknown', ...rest] = error.split(': ')
-  const why = rest.join(': ')
-  if (name === 'Cancelled') {
-    const message = `The compaction ${requestId} was cancelled before it began${why === '' ? '' : `: ${why}`}.`
-    return new ManualCompactionError('cancelled', message)
-  }
-  const known = ERROR_NAMES.find((candidate) => candidate === name) ?? 'LogRejected'
-  return new SessionError(known, why || `The compaction ${requestId} was refused: ${name}.`)
+  const what = `The compaction ${requestId}`
+  const [isCancelled, why] = /^Cancelled(?:: ([\s\S]*))?$/.exec(error) ?? []
+  if (isCancelled === undefined) return storedRefusal(error, what)
+  return new ManualCompactionError(
+    'cancelled',
+    `${what} was cancelled before it began${why === undefined ? '' : `: ${why}`}.`,
+  )
 }
 
 const busy = (sessionId: string) =>

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { type ControlRequest, controlRequestSchema, type NamedControl } from '../shared/control-protocol.ts'
-import { ERROR_NAMES, SessionError } from '../shared/errors.ts'
+import { SessionError } from '../shared/errors.ts'
 import { LIMITS } from '../shared/limits.ts'
 import type { InboxRow, SessionStore } from '../shared/ports/store.ts'
 import { problemOf, QUERIES, requestIdSchema, SIGNALS } from '../shared/protocol.ts'
@@ -9,6 +9,7 @@ import { configureUpdate, undoCompactionUpdate } from '../workflows/messages.ts'
 import { askWorker, querySession } from './ask-worker.ts'
 import { poll } from './poll.ts'
 import type { SessionOptions } from './session.ts'
+import { storedRefusal } from './stored-refusal.ts'
 import { submitUpdate } from './submit-update.ts'
 import { sendSignal } from './wake.ts'
 
@@ -64,7 +65,7 @@ export async function control<T>(
   const row = await store.putInbox({ sessionId, requestId, kind: 'control', body: request })
   if (!isServed(row)) await tell(options, { requestId }, request.kind, signal)
   const { state, outcome } = isServed(row) ? row : await servedRow(options, requestId, signal)
-  if (state === 'refused') throw refusal(requestId, outcome)
+  if (state === 'refused') throw storedRefusal(refusedSchema.parse(outcome).error, `Request ${requestId}`)
   return outcomeSchema.parse(outcome)
 }
 
@@ -123,10 +124,3 @@ async function servedRow(
 }
 
 const refusedSchema = z.looseObject({ error: z.string() })
-
-function refusal(requestId: string, outcome: unknown): SessionError {
-  const { error } = refusedSchema.parse(outcome)
-  const [name = '', ...rest] = error.split(': ')
-  const known = ERROR_NAMES.find((candidate) => candidate === name) ?? 'LogRejected'
-  return new SessionError(known, rest.join(': ') || `Request ${requestId} was refused: ${error}.`)
-}

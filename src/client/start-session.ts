@@ -4,7 +4,7 @@ import {
   WorkflowFailedError,
   type WorkflowHandle,
 } from '@temporalio/client'
-import { ERROR_NAMES, SessionError } from '../shared/errors.ts'
+import { errorNameOf, SessionError } from '../shared/errors.ts'
 import { LIMITS } from '../shared/limits.ts'
 import type { SessionStore } from '../shared/ports/store.ts'
 import {
@@ -175,19 +175,17 @@ async function hindrance(handle: WorkflowHandle, waited: string): Promise<Sessio
   const failure = raw.pendingActivities?.find(({ lastFailure }) => lastFailure)?.lastFailure
   if (!failure) return undefined
   return new SessionError(
-    nameOf(failure.applicationFailureInfo?.type) ?? 'WorkerUnavailable',
+    errorNameOf(failure.applicationFailureInfo?.type) ?? 'WorkerUnavailable',
     `The session ${handle.workflowId} could not be opened ${waited} and tries on: ${failure.message}`,
   )
 }
-
-const nameOf = (type: unknown) => ERROR_NAMES.find((name) => name === type)
 
 async function refusal(handle: { result(): Promise<unknown> }): Promise<Error> {
   try {
     await handle.result()
   } catch (error) {
     for (let cause: unknown = error; cause instanceof Error; cause = cause.cause) {
-      const name = nameOf('type' in cause ? cause.type : undefined)
+      const name = errorNameOf('type' in cause ? cause.type : undefined)
       if (name !== undefined) return new SessionError(name, cause.message)
     }
     if (error instanceof WorkflowFailedError || error instanceof Error) return error

@@ -5,7 +5,7 @@ import {
   WorkflowUpdateFailedError,
 } from '@temporalio/client'
 import type { Workflow } from '@temporalio/common'
-import { ERROR_NAMES, SessionError } from '../shared/errors.ts'
+import { errorNameOf, SessionError } from '../shared/errors.ts'
 import { type Receipt, WORKFLOWS } from '../shared/protocol.ts'
 import { poll } from './poll.ts'
 import type { SessionOptions } from './session.ts'
@@ -67,6 +67,6 @@ async function send(
 
 function refusal({ cause, message }: WorkflowUpdateFailedError): SessionError {
   const type = cause instanceof ApplicationFailure ? cause.type : undefined
-  const name = ERROR_NAMES.find((known) => known === type) ?? 'InvalidInput'
+  const name = errorNameOf(type) ?? 'InvalidInput'
   return new SessionError(name, cause?.message ?? message)
 }

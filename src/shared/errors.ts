@@ -50,6 +50,10 @@ export const ERROR_NAMES = [
 
 export type ErrorName = (typeof ERROR_NAMES)[number]
 
+/** Undefined for a name of another release, or of somebody else's error. */
+export const errorNameOf = (name: unknown): ErrorName | undefined =>
+  ERROR_NAMES.find((known) => known === name)
+
 /** An expected failure. `name` is one of {@link ERROR_NAMES}; `details` is small and serializable. */
 export class SessionError extends Error {
   override readonly name: ErrorName

@@ -44,7 +44,7 @@ export async function createSession(context: StoreContext, input: CreateSession)
       tokens: 0,
     },
     {
-      key: keys.header(digest, 0, 0),
+      key: keys.header(digest),
       type: 'request/header',
       turn: null,
       step: null,

@@ -2,6 +2,7 @@ import { CancellationScope, executeChild, ParentClosePolicy, TemporalFailure } f
 import type { SessionActivities } from '../shared/activity-protocol.ts'
 import { type CompactionInput, type CompactionOutcome, WORKFLOWS } from '../shared/protocol.ts'
 import type { AttemptError } from '../shared/session/events.ts'
+import { compactionIds } from '../shared/session/keys.ts'
 import { childError } from './attempt-errors.ts'
 import { failureType } from './failures.ts'
 import type { sessionCompaction } from './session-compaction.ts'
@@ -40,6 +41,16 @@ export async function attemptOutcome(
   }
 }
 
+/** What a person asked for, under the first request's id. */
+export const askedAttempt = (
+  requestId: string,
+  { focus, span }: Pick<Attempt, 'focus' | 'span'>,
+  turn: number | null,
+): Attempt =>
+  span === undefined
+    ? { compactionId: compactionIds.manual(requestId), cause: 'manual', turn, focus, span }
+    : { compactionId: compactionIds.region(requestId), cause: 'region', turn, focus, span }
+
 function startChild(parent: AttemptParent, attempt: Attempt): Promise<CompactionOutcome> {
   const { sessionId, taskQueue, taskQueues, heartbeatTimeoutMs } = parent
   // Keys that are not set are left away: `cancellationType: undefined` would abandon the child.
@@ -53,9 +64,9 @@ function startChild(parent: AttemptParent, attempt: Attempt): Promise<Compaction
   })
 }
 
-/** The parent's close, and the recorded end of an attempt that another closed. */
+/** Closes an attempt, also in a cancelled scope; the recorded end of one that another closed. */
 export function closeAttempt(
-  parent: AttemptParent,
+  parent: Pick<AttemptParent, 'sessionId' | 'closeAttempt'>,
   compactionId: string,
   error: AttemptError,
   requestIds: readonly string[] | undefined,

@@ -1,8 +1,13 @@
 import { CancellationScope } from '@temporalio/workflow'
 import type { CompactionOutcome } from '../shared/protocol.ts'
 import type { AttemptError } from '../shared/session/events.ts'
-import { compactionIds } from '../shared/session/keys.ts'
-import { type Attempt, type AttemptParent, attemptOutcome, closeAttempt } from './attempt-child.ts'
+import {
+  type Attempt,
+  type AttemptParent,
+  askedAttempt,
+  attemptOutcome,
+  closeAttempt,
+} from './attempt-child.ts'
 import { failureMessage, failureType } from './failures.ts'
 import { showDetails } from './session-display.ts'
 import { type SessionEnv, throwIfCancelled } from './session-env.ts'
@@ -70,18 +75,11 @@ export async function serveAskedCompaction(env: SessionEnv, turn: number | null)
   if (asked === undefined) return
   const requestIds = [...asked.requestIds].slice(0, MAX_NAMED_REQUESTS)
   const [first = ''] = requestIds
-  const { focus, span } = asked
   session.compactions.running = asked
   try {
-    const compactionId = span === undefined ? compactionIds.manual(first) : compactionIds.region(first)
-    await runAttempt(env, env.root, {
-      compactionId,
-      cause: span === undefined ? 'manual' : 'region',
-      turn,
-      focus,
-      span,
-      requestIds,
-    })
+    const attempt = askedAttempt(first, asked, turn)
+    const { compactionId } = attempt
+    await runAttempt(env, env.root, { ...attempt, requestIds })
     for (const requestId of asked.requestIds) {
       if (!requestIds.includes(requestId))
         session.settlements.push({ requestId, state: 'done', compactionId })

@@ -13,6 +13,7 @@ import {
   problemOf,
 } from '../shared/protocol.ts'
 import type { AttemptError } from '../shared/session/events.ts'
+import { closeAttempt } from './attempt-child.ts'
 import { stageError } from './attempt-errors.ts'
 import { failureType, sessionFailure } from './failures.ts'
 import { type CompactionActivities, compactionActivities } from './session-activities.ts'
@@ -36,16 +37,9 @@ async function runAttempt(
   activities: CompactionActivities,
   work: CompactionActivityInput,
 ): Promise<EndedAttempt> {
+  const { sessionId, compactionId, requestIds } = work
   const close = (error: AttemptError) =>
-    CancellationScope.nonCancellable(() =>
-      activities.closeAttempt({
-        v: 1,
-        sessionId: work.sessionId,
-        compactionId: work.compactionId,
-        error,
-        ...(work.requestIds === undefined ? {} : { requestIds: work.requestIds }),
-      }),
-    )
+    closeAttempt({ sessionId, closeAttempt: activities.closeAttempt }, compactionId, error, requestIds)
   let stage: 'prepare' | 'summarize' | 'commit' = 'prepare'
   let prepared: EndedAttempt['prepared']
   try {

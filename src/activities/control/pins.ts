@@ -1,6 +1,6 @@
-import { isCompactCheckpointSource } from '../../shared/checkpoint-source.ts'
 import { planCheckpoint } from '../../shared/compaction/checkpoint.ts'
 import { PIN_LIMIT_TOKENS, pinLimit, pinTokens } from '../../shared/compaction/checkpoint-budget.ts'
+import { isCheckpointNode } from '../../shared/compaction/checkpoint-node.ts'
 import { standingPinTokens } from '../../shared/compaction/pins.ts'
 import type { ResolvedPolicy } from '../../shared/compaction/policy-schema.ts'
 import { readPinEvents } from '../../shared/compaction/read-checkpoint-source.ts'
@@ -83,7 +83,7 @@ async function messageText({ store }: ActivityDeps, sessionId: string, seq: numb
   const isMessage =
     event.type === 'user/message' || event.type === 'assistant/message' || event.type === 'tool/result'
   if (!isMessage) throw invalid(`pin: event #${seq} is ${event.type}, only messages can be pinned`)
-  if (event.type === 'user/message' && isCompactCheckpointSource(event.data.source))
+  if (isCheckpointNode(event))
     throw invalid(`pin: event #${seq} is a checkpoint: pin the part of it that must stay as a text`)
   const texts = event.data.content.filter(isText).map((block) => block.text)
   if (texts.length === 0) throw invalid(`pin: event #${seq} has no text`)

@@ -13,6 +13,7 @@ import type { NewEvent } from '../../shared/session/events.ts'
 import { ATTEMPTS_OF_UNKNOWN } from '../ask-model.ts'
 import type { ActivityDeps } from '../deps.ts'
 import { asOwner, callingRun } from '../owner.ts'
+import { replanned } from '../replanned.ts'
 import { currentReading, loadSession } from '../session-view.ts'
 import { configured } from './configure.ts'
 import { pinned, unpinned } from './pins.ts'
@@ -25,9 +26,6 @@ export interface Decided {
   readonly head: number
   readonly outcome: Readonly<Record<string, unknown>>
 }
-
-/** Requests are decided on a log that others append to. */
-const MAX_PLANS = 8
 
 /** Errors that are no answer to a request: another attempt may heal them, or this run may not write at all. */
 const NO_ANSWER: ReadonlySet<ErrorName> = new Set([
@@ -93,23 +91,19 @@ async function storeBodies(
 
 async function serve(deps: ActivityDeps, actor: Actor, row: InboxRow): Promise<void> {
   const { sessionId, requestId } = row
-  for (let plans = 1; ; plans++) {
-    try {
+  try {
+    await replanned(async () => {
       const session = await loadSession(deps, sessionId)
-      return await write(deps, actor, row, await decide(deps, session, row))
-    } catch (error) {
-      if (isSessionError(error, 'HeadMoved') && plans < MAX_PLANS) continue
-      const answer = isAnswer(error) ? error : lastAnswer(error, row)
-      if (answer === undefined) throw error
-      const outcome = { error: `${answer.name}: ${answer.message}` }
-      return await asOwner(deps, sessionId, actor, (owner) =>
-        deps.store.settleInbox({
-          sessionId,
-          actor: owner,
-          rows: [{ requestId, state: 'refused', outcome }],
-        }),
-      )
-    }
+      await write(deps, actor, row, await decide(deps, session, row))
+    })
+  } catch (error) {
+    const answer = isAnswer(error) ? error : lastAnswer(error, row)
+    if (answer === undefined) throw error
+    const outcome = { error: `${answer.name}: ${answer.message}` }
+    const rows = [{ requestId, state: 'refused' as const, outcome }]
+    await asOwner(deps, sessionId, actor, (owner) =>
+      deps.store.settleInbox({ sessionId, actor: owner, rows }),
+    )
   }
 }
 

@@ -1,4 +1,3 @@
-import { isCompactCheckpointSource } from '../checkpoint-source.ts'
 import { type ContentBlock, isText, text } from '../session/content.ts'
 import type { Lost, SessionEvent, SurfaceNode } from '../session/events.ts'
 import { keys } from '../session/keys.ts'
@@ -6,6 +5,7 @@ import { wellFormed } from '../session/well-formed.ts'
 import { mergeStates, type PlacedState } from './carried-state.ts'
 import { type CheckpointBudget, checkpointBudget } from './checkpoint-budget.ts'
 import { ledgerMessages } from './checkpoint-messages.ts'
+import { isCheckpointNode } from './checkpoint-node.ts'
 import type { CheckpointState } from './checkpoint-state.ts'
 import { renderFrame, renderPins } from './checkpoint-text.ts'
 import { budgetWithoutSummary } from './ledger/budget.ts'
@@ -143,10 +143,7 @@ const tokensOf = (nodes: readonly SurfaceNode[]): number => nodes.reduce((sum, n
 function placedStates(nodes: readonly SurfaceNode[], previous: CheckpointSource['previous']): PlacedState[] {
   const byKey = new Map(previous.map(({ data }) => [keys.compactCheckpoint(data.compactionId), data.ledger]))
   return nodes.flatMap((node, position) => {
-    const state =
-      node.type === 'user/message' && isCompactCheckpointSource(node.data.source)
-        ? byKey.get(node.key)
-        : undefined
+    const state = isCheckpointNode(node) ? byKey.get(node.key) : undefined
     return state === undefined ? [] : [{ position, state }]
   })
 }

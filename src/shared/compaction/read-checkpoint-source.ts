@@ -1,8 +1,8 @@
-import { isCompactCheckpointSource } from '../checkpoint-source.ts'
 import type { SessionRow, SessionStore } from '../ports/store.ts'
 import { offersHistory } from '../recall/history-tool.ts'
 import type { SessionEvent, SurfaceNode } from '../session/events.ts'
 import type { CheckpointSource } from './checkpoint.ts'
+import { isCheckpointNode } from './checkpoint-node.ts'
 
 const MAX_PIN_EVENTS = 10_000
 
@@ -42,9 +42,7 @@ async function previousSummaries(
   nodes: readonly SurfaceNode[],
 ): Promise<SessionEvent<'compact/summary'>[]> {
   const keys = nodes.flatMap((node) =>
-    node.type === 'user/message' && isCompactCheckpointSource(node.data.source)
-      ? [node.key.replace(/\.checkpoint$/, '.summary')]
-      : [],
+    isCheckpointNode(node) ? [node.key.replace(/\.checkpoint$/, '.summary')] : [],
   )
   if (keys.length === 0) return []
   const events = await store.eventsByKeys(sessionId, keys)

@@ -1,8 +1,8 @@
-import { isCompactCheckpointSource } from '../checkpoint-source.ts'
 import { SessionError } from '../errors.ts'
 import type { Span } from '../protocol.ts'
 import type { CompactionCause, SurfaceNode } from '../session/events.ts'
 import { splitCallAt } from '../session/tool-pairing.ts'
+import { isCheckpointNode } from './checkpoint-node.ts'
 import type { ResolvedPolicy } from './policy-schema.ts'
 import { measureContent } from './prune.ts'
 import { firstUnseen, newestStart, tailStart } from './tail.ts'
@@ -63,7 +63,7 @@ export function selectSpan(input: SpanInput): SelectedSpan {
   const [first, last] = [chosen[0], chosen.at(-1)]
   if (first === undefined || last === undefined)
     return { kind: 'nothing', reason: nodes.length === 0 ? 'empty' : 'only-tail' }
-  if (chosen.every(isCheckpoint)) return { kind: 'nothing', reason: 'only-checkpoint' }
+  if (chosen.every(isCheckpointNode)) return { kind: 'nothing', reason: 'only-checkpoint' }
   const tokens = sum(chosen)
   if (checkpointCost(chosen, input) > tokens * WORTHWHILE_SHARE)
     return { kind: 'nothing', reason: 'too-small' }
@@ -82,7 +82,7 @@ function spanNodes({
   const openTurn = turn ?? Number.POSITIVE_INFINITY
   if (cause === 'context-overflow') return nodes.slice(0, newestStart(nodes, openTurn))
   const answered = nodes.slice(0, newestStart(nodes))
-  return answered.every(isCheckpoint) ? nodes.slice(0, newestStart(nodes, openTurn)) : answered
+  return answered.every(isCheckpointNode) ? nodes.slice(0, newestStart(nodes, openTurn)) : answered
 }
 
 /** Share of the pressure limit that a compaction leaves free, so that the next one is not due in the next step. */
@@ -106,7 +106,7 @@ const WORTHWHILE_SHARE = 0.9
 
 /** About what a checkpoint of these nodes will cost: an earlier one is carried on, the user's words stay, the rest shrinks. */
 function checkpointCost(nodes: readonly SurfaceNode[], { policy, pinTokens = 0 }: SpanInput): number {
-  const checkpoints = sum(nodes.filter(isCheckpoint))
+  const checkpoints = sum(nodes.filter(isCheckpointNode))
   const user = nodes.reduce((total, node) => total + userWords(node), 0)
   const rest = sum(nodes) - checkpoints - user
   const cost =
@@ -119,7 +119,7 @@ function checkpointCost(nodes: readonly SurfaceNode[], { policy, pinTokens = 0 }
 
 /** Tokens of what the user wrote, at most: images and documents are not carried on, and hardly a character is more than a token. */
 function userWords(node: SurfaceNode): number {
-  if (node.type !== 'user/message' || isCheckpoint(node)) return 0
+  if (node.type !== 'user/message' || isCheckpointNode(node)) return 0
   return Math.min(node.tokens, measureContent(node.data.content))
 }
 
@@ -146,8 +146,5 @@ function regionNodes(nodes: readonly SurfaceNode[], { start, end }: Span): reado
     throw refuse('takes a message that the model has not answered yet. End it before that message.')
   return nodes.slice(from, to + 1)
 }
-
-const isCheckpoint = (node: SurfaceNode): boolean =>
-  node.type === 'user/message' && isCompactCheckpointSource(node.data.source)
 
 const sum = (nodes: readonly SurfaceNode[]): number => nodes.reduce((total, { tokens }) => total + tokens, 0)

@@ -1,6 +1,6 @@
-import { isCompactCheckpointSource } from '../checkpoint-source.ts'
 import type { SurfaceNode } from '../session/events.ts'
 import { unitsOf } from '../session/tool-pairing.ts'
+import { isCheckpointNode } from './checkpoint-node.ts'
 
 /**
  * Index of the first node that the model has not seen: after the newest reply, and after the imported history and the checkpoint that may
@@ -23,8 +23,7 @@ const wasLeft = (node: SurfaceNode | undefined, openTurn: number): boolean =>
   node !== undefined && node.turn !== null && node.turn < openTurn
 
 const isHistory = (node: SurfaceNode | undefined): boolean =>
-  node?.type === 'user/message' &&
-  (node.data.source === 'import' || isCompactCheckpointSource(node.data.source))
+  node?.type === 'user/message' && (node.data.source === 'import' || isCheckpointNode(node))
 
 /**
  * Index where the tail begins: the newest whole units of at most `tokens` together, by our counter. What the model has not seen belongs to it

@@ -32,7 +32,8 @@ const at = (turn: number, step: number) => `t${turn}.s${step}`
 export const keys = {
   session: () => 'session',
   life: (life: number) => `life.${life}`,
-  header: (digest: string, turn: number, step: number) => `header.${digest}.${at(turn, step)}`,
+  /** The first header; what stands for the turn and step that it begins with. */
+  header: (digest: string) => `header.${digest}.t0.s0`,
   /** A header that took the place of the one at `seq`: a session may come back to what it had before. */
   headerAfter: (digest: string, seq: number) => `header.${digest}.after.${seq}`,
   /** A header that a request asked for; the other headers' keys have dots behind `header.` and a digest. */

@@ -41,7 +41,7 @@ export const sampleHeader = (over: Partial<Header> = {}): Header => ({
 
 export const sessionStart = () => event(keys.session(), 'session/start', { formatVersion: 1 })
 export const requestHeader = (digest = 'h', header = sampleHeader()) =>
-  event(keys.header(digest, 0, 0), 'request/header', header)
+  event(keys.header(digest), 'request/header', header)
 export const endSeed = (life: number) => event(keys.life(life), 'session/end-seed', {})
 export const sessionClose = (requestId: string) => event(keys.close(requestId), 'session/close', {})
 

@@ -3,8 +3,8 @@ import { LIMITS } from '../../shared/limits.ts'
 import type { AnyUsage } from '../../shared/own-protocol.ts'
 import type { CompactionOutcome, CompactionRecord, Reading } from '../../shared/protocol.ts'
 import type { CompactionTrigger, TurnEndReason } from '../../shared/session/events.ts'
-import { compactionIds } from '../../shared/session/keys.ts'
 import { asCallers, type MessageLike } from '../../shared/session/plain-messages.ts'
+import { askedAttempt } from '../attempt-child.ts'
 import { mayRetryRequest } from '../decisions.ts'
 import { failureType, overflowGeneration, sessionFailure } from '../failures.ts'
 import { autoId } from '../message-ids.ts'
@@ -183,13 +183,7 @@ export class CompactionHooks {
     const id = requestId ?? autoId(lifeRunId(), ++this.#manual, { focus, span })
     await this.#session.open()
     const { openTurn } = await this.#position()
-    const outcome = await this.#attempt({
-      compactionId: span === undefined ? compactionIds.manual(id) : compactionIds.region(id),
-      cause: span === undefined ? 'manual' : 'region',
-      turn: openTurn,
-      focus,
-      span,
-    })
+    const outcome = await this.#attempt(askedAttempt(id, { focus, span }, openTurn))
     if (outcome.outcome === 'nothing') return null
     const { error, compactionId } = outcome
     if (error === undefined) return outcome

@@ -1,4 +1,4 @@
-import { ApplicationFailure, CancellationScope, CancelledFailure, workflowInfo } from '@temporalio/workflow'
+import { ApplicationFailure, CancellationScope, workflowInfo } from '@temporalio/workflow'
 import type { PolicyInput } from '../../shared/compaction/policy-input.ts'
 import type { PresetName } from '../../shared/compaction/presets.ts'
 import { type OwnRequest, ownRequestSchema } from '../../shared/own-protocol.ts'
@@ -16,6 +16,7 @@ import { CompactionHistory } from '../compaction-history.ts'
 import { newestReading, pressureWantsCompaction } from '../decisions.ts'
 import { failureMessage } from '../failures.ts'
 import { ownActivities } from '../session-activities.ts'
+import { throwIfCancelled } from '../session-env.ts'
 import type { CarriedHooks, StepAttempts } from './carried-hooks.ts'
 
 export interface CompactionHooksOptions {
@@ -174,7 +175,3 @@ export const lifeRunId = (): string => workflowInfo().firstExecutionRunId
 
 export const invalid = (problem: string): ApplicationFailure =>
   ApplicationFailure.nonRetryable(`compactionHooks: ${problem}`, 'InvalidInput')
-
-function throwIfCancelled(scope: CancellationScope): void {
-  if (scope.consideredCancelled) throw new CancelledFailure('The compaction was cancelled.')
-}
