@@ -24,7 +24,7 @@ export const TEST_KINDS: readonly TestKind[] = [
   { name: 'replay', needs: 'bundle', minimum: 19 },
   { name: 'workflow', needs: 'server', minimum: 440 },
   { name: 'cli', needs: 'server', minimum: 125 },
-  { name: 'process', needs: 'server', minimum: 13 },
+  { name: 'process', needs: 'server', minimum: 15 },
   { name: 'package', needs: 'nothing', minimum: 17, onlyWhenNamed: true },
 ]
 

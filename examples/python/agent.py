@@ -112,3 +112,6 @@ async def main() -> None:
 
 if __name__ == "__main__":
     asyncio.run(main())
+    # Threads of Temporal's SDK may outlive the loop and abort an interpreter that finalizes (temporalio/sdk-python#300).
+    sys.stdout.flush()
+    os._exit(0)

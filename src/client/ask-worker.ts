@@ -2,7 +2,8 @@ import { WorkflowNotFoundError } from '@temporalio/client'
 import { SessionError } from '../shared/errors.ts'
 import type { SessionOptions } from './session.ts'
 
-const DEADLINE_EXCEEDED = 4
+/** What a passed deadline looks like: `DEADLINE_EXCEEDED` of our own clock, or `CANCELLED` when the server was first to end the call. */
+const PASSED_DEADLINE: ReadonlySet<unknown> = new Set([4, 1])
 
 /**
  * Asks the session's workflow for what only a worker can answer.
@@ -19,7 +20,7 @@ export async function askWorker<T>(
     return await client.withDeadline(Date.now() + workerTimeoutMs, asked)
   } catch (error) {
     signal?.throwIfAborted()
-    if (grpcCode(error) !== DEADLINE_EXCEEDED) throw error
+    if (!PASSED_DEADLINE.has(grpcCode(error))) throw error
     throw new SessionError(
       'WorkerUnavailable',
       `No worker answered for session ${sessionId} within ${workerTimeoutMs / 1000} s: start one on its task queue. What was asked for may still be done when one comes.`,

@@ -2,6 +2,8 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import type { Tool } from '../../src/shared/ports/tool.ts'
 import { isText } from '../../src/shared/session/content.ts'
+import type { NewEvent } from '../../src/shared/session/events.ts'
+import { keys as eventKeys } from '../../src/shared/session/keys.ts'
 import { scriptedModel } from '../../src/worker/index.ts'
 import { type ActivityStage, openStage, RUN_1, SESSION } from '../support/activity-stage.ts'
 
@@ -59,6 +61,21 @@ async function diesInside(stage: ActivityStage): Promise<void> {
 }
 
 describe('a tool call', () => {
+  test('the history tool only reads: an attempt that finds the claim of a dead one answers all the same', async () => {
+    const stage = await calledTool('history')
+    const claim: NewEvent = {
+      key: eventKeys.toolClaim(1, 1, 'c'),
+      type: 'tool/claim',
+      turn: 1,
+      step: 1,
+      data: { callId: 'c', runId: RUN_1.runId, attempt: 1 },
+      tokens: 0,
+    }
+    await stage.store.append({ sessionId: SESSION, actor: RUN_1, turn: 1, events: [claim] })
+    await runTool(stage, 2)
+    assert.match((await resultOf(stage)) ?? '', /^history takes /)
+  })
+
   test('is claimed in the log before the tool runs', async () => {
     const stage = await calledTool('pay')
     let seen: string | undefined

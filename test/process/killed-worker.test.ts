@@ -1,15 +1,8 @@
 import assert from 'node:assert/strict'
-import { randomUUID } from 'node:crypto'
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { after, before, describe, test } from 'node:test'
-import { readLog } from '../../src/cli/read-log.ts'
-import { SessionClient } from '../../src/client/index.ts'
 import type { SessionEvent } from '../../src/shared/session/events.ts'
-import { sqliteStore } from '../../src/store/index.ts'
-import { killAtBoundary, type StartedWorker, startWorker } from '../support/boundary-processes.ts'
-import { type Boundary, type BoundaryStage, POLICY, STEPS } from '../support/boundary-worker.ts'
+import { surviveKill } from '../support/boundary-processes.ts'
+import { type Boundary, POLICY, STEPS } from '../support/boundary-worker.ts'
 import { openTemporal, type TestTemporal } from '../support/temporal.ts'
 
 let temporal: TestTemporal
@@ -36,47 +29,19 @@ const nameOf = (boundary: Boundary): string =>
 
 describe('I1: a worker is killed at each boundary of a compaction', () => {
   for (const boundary of BOUNDARIES) {
-    test(`G4 fault L01: killed ${nameOf(boundary)}: one end, nothing lost, nothing stored paid twice`, {
-      timeout: 300_000,
-    }, async () => {
-      const folder = mkdtempSync(join(tmpdir(), 'dc-kill-'))
-      const stage: BoundaryStage = {
-        address: temporal.address,
-        taskQueue: `kill-${randomUUID().slice(0, 8)}`,
-        storePath: join(folder, 'sessions.db'),
-        paidPath: join(folder, 'paid'),
-        boundary,
-      }
-      writeFileSync(stage.paidPath, '')
-      const store = sqliteStore({ path: stage.storePath })
-      const workers: StartedWorker[] = []
-      try {
-        const doomed = await startWorker(stage)
-        workers.push(doomed)
-        const sessions = new SessionClient({
-          client: temporal.client,
-          store,
-          taskQueue: stage.taskQueue,
-          workerTimeoutMs: 60_000,
-        })
-        const session = await sessions.start(`kill-${randomUUID().slice(0, 8)}`, {
-          model: 'scripted/large',
-          tools: ['words'],
-          policy: { ...POLICY },
-          heartbeatTimeoutMs: 3_000, // A worker that is only late must not count as dead: its calls would be paid twice.
-        })
-        const turn = await session.prompt('Count the words.', { requestId: 'p1' })
-        await killAtBoundary(doomed)
-        workers.push(await startWorker({ ...stage, boundary: null }))
-        const { reason } = await turn.result({ timeoutMs: 120_000 })
-        assert.equal(reason, 'completed')
-        checkLog(await readLog(store, session.id), readFileSync(stage.paidPath, 'utf8'))
-      } finally {
-        for (const { child } of workers) child.kill('SIGKILL')
-        await store.close()
-        rmSync(folder, { recursive: true, force: true })
-      }
-    })
+    test(
+      `G4 fault L01: killed ${nameOf(boundary)}: one end, nothing lost, nothing stored paid twice`,
+      {
+        timeout: 300_000,
+      },
+      () =>
+        surviveKill(
+          temporal,
+          { boundary },
+          () => ({ ...POLICY }),
+          ({ log, paid }) => checkLog(log, paid),
+        ),
+    )
   }
 })
 

@@ -24,13 +24,15 @@ export interface BoundaryStage {
   readonly boundary: Boundary | null
   /** The worker has a hook that gives {@link RETOLD} after each compaction. */
   readonly hooks?: true
+  /** The model reads the first result back by the `history` tool before it answers. */
+  readonly recalls?: true
 }
 
 export const RETOLD = 'House rule: count aloud.'
 
 /** Before an activity runs, after it ran and before its result is reported, or before the nth summary call of the process is answered. */
 export type Boundary =
-  | { readonly phase: 'before' | 'after'; readonly activity: string }
+  | { readonly phase: 'before' | 'after'; readonly activity: string; readonly callId?: string }
   | { readonly phase: 'call'; readonly ordinal: number }
 
 /** Tokens of one tool result, about. */
@@ -46,13 +48,16 @@ export const POLICY = {
   prune: false,
 } as const
 
-export function boundaryModel(stage: Pick<BoundaryStage, 'paidPath' | 'boundary'>): ModelClient {
+export const RECALL = { id: 'recall', name: 'history', input: { query: '"index":0' } } as const
+
+export function boundaryModel(stage: Pick<BoundaryStage, 'paidPath' | 'boundary' | 'recalls'>): ModelClient {
   let summaries = 0
   const model = scriptedModel(
-    ({ index }) =>
-      index < STEPS
-        ? { content: [{ type: 'tool_use', id: `call_${index}`, name: 'words', input: { index } }] }
-        : 'Done.',
+    ({ index }) => {
+      if (index < STEPS)
+        return { content: [{ type: 'tool_use', id: `call_${index}`, name: 'words', input: { index } }] }
+      return stage.recalls && index === STEPS ? { content: [{ type: 'tool_use', ...RECALL }] } : 'Done.'
+    },
     {
       summaries: async () => {
         if (stage.boundary?.phase === 'call' && summaries++ === stage.boundary.ordinal) await held()
@@ -94,8 +99,12 @@ function holdAt(boundary: Boundary | null): ActivityInboundCallsInterceptor {
   return {
     async execute(input, next) {
       const { activityType } = Context.current().info
+      const { callId } = (input.args[0] ?? {}) as { callId?: string }
       const here = (phase: string) =>
-        boundary?.phase === phase && 'activity' in boundary && boundary.activity === activityType
+        boundary?.phase === phase &&
+        'activity' in boundary &&
+        boundary.activity === activityType &&
+        (boundary.callId === undefined || boundary.callId === callId)
       if (here('before')) await held()
       const result = await next(input)
       if (here('after')) await held()

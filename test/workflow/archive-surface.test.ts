@@ -80,7 +80,7 @@ describe('the archive of a session', () => {
       '--store',
       join(real.folder, 'sessions.db'),
     ])
-    assert.equal(unknown.code, 2)
+    assert.equal(unknown.code, 3)
     assert.match(unknown.stderr, /has no compaction "x" that began/)
   })
 
