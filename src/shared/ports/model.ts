@@ -34,6 +34,11 @@ export interface ModelCallContext {
   /** Aborts when the activity is cancelled; the call must end within a second. */
   readonly signal: AbortSignal
   onDelta?(delta: ModelDelta): void
+  /**
+   * Tokens that this call has used so far, in all: called as soon as the provider tells them, and again when they grow. It is what is counted of a call
+   * that fails or is cancelled on its way.
+   */
+  onUsage?(usage: Usage): void
 }
 
 export interface ModelCapacity {
