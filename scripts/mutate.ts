@@ -22,7 +22,8 @@ if (problem) {
   const child = spawn(
     process.execPath,
     [stryker, 'run', '--mutate', mutate, '--incrementalFile', results, ...options],
-    { stdio: 'inherit' },
+    // For all processes of Stryker: the runner of the tests is TypeScript.
+    { stdio: 'inherit', env: { ...process.env, NODE_OPTIONS: '--import tsx' } },
   )
   child.once('close', (code) => {
     process.exitCode = code ?? 1

@@ -51,8 +51,7 @@ function statusOf(fields: Readonly<Record<string, unknown>>): number | undefined
 }
 
 function textOf(value: unknown, depth: number): string {
-  if (typeof value === 'string' || typeof value === 'number') return String(value)
-  if (typeof value !== 'object' || value === null) return ''
+  if (typeof value === 'string') return value
   if (value instanceof Error) return depth < DEEPEST_CAUSE ? wordsOf(value, depth + 1).text : ''
   try {
     return JSON.stringify(value) ?? ''

@@ -1,0 +1,136 @@
+import { readFileSync, writeFileSync } from 'node:fs'
+import { relative } from 'node:path'
+import { INSTRUMENTER_CONSTANTS, type InstrumenterContext } from '@stryker-mutator/api/core'
+import { declareClassPlugin, PluginKind } from '@stryker-mutator/api/plugin'
+import {
+  type DryRunResult,
+  DryRunStatus,
+  determineHitLimitReached,
+  type MutantRunOptions,
+  type MutantRunResult,
+  type TestResult,
+  type TestRunner,
+  TestStatus,
+  toMutantRunResult,
+} from '@stryker-mutator/api/test-runner'
+import { type LoadedTests, TestBundle } from './test-bundle.ts'
+
+/** What the first run found; a runner that replaces one that hung reads it. In Stryker's copy of the repository. */
+const KNOWN_TESTS = 'known-tests.json'
+
+type KnownTest = { readonly id: string; readonly file: string; readonly timeSpentMs: number }
+
+/**
+ * Runs the pure tests in this process. Each mutant gets all modules anew, also those that it does not touch, and is
+ * active while they load: so mutants of constants and schemas are tried like any other. The fastest tests run first.
+ */
+class PureTestRunner implements TestRunner {
+  #bundle: TestBundle | undefined
+  readonly #context: InstrumenterContext
+
+  constructor() {
+    const holder = globalThis as unknown as Record<string, InstrumenterContext | undefined>
+    holder[INSTRUMENTER_CONSTANTS.NAMESPACE] ??= {}
+    this.#context = holder[INSTRUMENTER_CONSTANTS.NAMESPACE] as InstrumenterContext
+  }
+
+  capabilities() {
+    return { reloadEnvironment: true }
+  }
+
+  async init(): Promise<void> {
+    this.#bundle = await TestBundle.of(process.cwd())
+  }
+
+  async dryRun(): Promise<DryRunResult> {
+    const bundle = this.#bundle as TestBundle
+    const coverage = { static: {}, perTest: {} }
+    this.#context.mutantCoverage = coverage
+    const loaded = bundle.evaluate()
+    const all = bundle.files.flatMap((file) =>
+      loadFile(loaded, file).map((registered, index) => ({ file, id: `${file}#${index}`, registered })),
+    )
+    const tests: TestResult[] = []
+    for (const { file, id, registered } of all) {
+      this.#context.currentTestId = id
+      tests.push(await runTest(id, file, registered.title, registered.run))
+    }
+    delete this.#context.currentTestId
+    const known = tests.map(({ id, timeSpentMs }, index) => ({ id, file: all[index]?.file, timeSpentMs }))
+    writeFileSync(KNOWN_TESTS, JSON.stringify(known))
+    return { status: DryRunStatus.Complete, tests, mutantCoverage: coverage }
+  }
+
+  async mutantRun({
+    activeMutant,
+    testFilter,
+    hitLimit,
+    disableBail,
+    sandboxFileName,
+  }: MutantRunOptions): Promise<MutantRunResult> {
+    const bundle = this.#bundle as TestBundle
+    const known: KnownTest[] = JSON.parse(readFileSync(KNOWN_TESTS, 'utf8'))
+    const mutated = relative(process.cwd(), sandboxFileName)
+    const wanted = testFilter
+      ? known.filter(({ id }) => testFilter.includes(id))
+      : known.filter(({ file }) => bundle.imports(file, mutated))
+    Object.assign(this.#context, {
+      activeMutant: activeMutant.id,
+      hitCount: hitLimit === undefined ? undefined : 0,
+      hitLimit,
+      mutantCoverage: { static: {}, perTest: {} },
+    })
+    const tests = await runAnew(bundle, wanted, disableBail)
+    return (
+      (determineHitLimitReached(this.#context.hitCount, hitLimit) as MutantRunResult | undefined) ??
+      toMutantRunResult({ status: DryRunStatus.Complete, tests })
+    )
+  }
+}
+
+async function runAnew(
+  bundle: TestBundle,
+  wanted: readonly KnownTest[],
+  disableBail: boolean,
+): Promise<TestResult[]> {
+  const loaded = bundle.evaluate()
+  const byFile = new Map<string, LoadedTests['registered']>()
+  const results: TestResult[] = []
+  for (const { id, file } of wanted.toSorted((a, b) => a.timeSpentMs - b.timeSpentMs)) {
+    const result = await runTest(id, file, id, async () => {
+      const tests = byFile.get(file) ?? loadFile(loaded, file)
+      byFile.set(file, tests)
+      // A mutant that takes a row of a table away takes its test away too: that alone is no failure.
+      await tests[Number(id.slice(id.lastIndexOf('#') + 1))]?.run()
+    })
+    results.push(result)
+    if (result.status === TestStatus.Failed && !disableBail) break
+  }
+  return results
+}
+
+function loadFile({ registered, load }: LoadedTests, file: string): LoadedTests['registered'] {
+  const before = registered.length
+  load[file]?.()
+  return registered.slice(before)
+}
+
+async function runTest(id: string, fileName: string, name: string, run: () => unknown): Promise<TestResult> {
+  const start = performance.now()
+  const outcome = await Promise.resolve()
+    .then(run)
+    .then(
+      () => undefined,
+      (error: unknown) => ({ error }),
+    )
+  const test = { id, name, fileName, timeSpentMs: performance.now() - start }
+  if (outcome === undefined) return { ...test, status: TestStatus.Success }
+  const { error } = outcome
+  return {
+    ...test,
+    status: TestStatus.Failed,
+    failureMessage: error instanceof Error ? error.message : String(error),
+  }
+}
+
+export const strykerPlugins = [declareClassPlugin(PluginKind.TestRunner, 'pure', PureTestRunner)]
