@@ -10,13 +10,27 @@ import {
   type ModelRequest,
 } from '../shared/ports/model.ts'
 import { problemOf } from '../shared/protocol.ts'
-import { overflowOf } from '../shared/refusals/refusal-of.ts'
+import type { FailureKind, ProviderFailure } from '../shared/refusals/provider-failure.ts'
+import { modelErrorOf } from '../shared/refusals/refusal-of.ts'
 import { contentSchema } from '../shared/session/content.ts'
 import { usageSchema } from '../shared/session/events.ts'
 import { untilAborted } from './until-aborted.ts'
 
 /** A failure that says nothing of itself may be the network: after so many attempts of the activity it is final. */
 export const ATTEMPTS_OF_UNKNOWN = 5
+
+/**
+ * Attempts of the activity after which a failure is final. Limits and overloads pass, and cost nothing: they have what the activity has, 30 attempts in
+ * 30 minutes. A reply that breaks off is paid each time.
+ */
+const ATTEMPTS: { readonly [kind in FailureKind]?: number } = {
+  server: 10,
+  connection: 10,
+  timeout: 3,
+  'cut-stream': ATTEMPTS_OF_UNKNOWN,
+  'broken-reply': ATTEMPTS_OF_UNKNOWN,
+  unknown: ATTEMPTS_OF_UNKNOWN,
+}
 
 const replySchema = z.object({
   content: contentSchema,
@@ -29,7 +43,7 @@ const replySchema = z.object({
  * One call of a model client. It ends with the caller's cancel, also when the client ignores its signal.
  *
  * @throws ContextOverflowError and SessionError as the client throws them; an error that says that the request is too long as the former; anything else as
- * SessionError `ModelFailed` with its message, retryable at first
+ * SessionError `ModelFailed`, whose details say the kind, whether and when Temporal tries again, and the provider's request id
  */
 export async function askModel(
   client: ModelClient,
@@ -55,10 +69,13 @@ async function generate(
   } catch (error) {
     if (error instanceof ContextOverflowError || error instanceof ApplicationFailure || isSessionError(error))
       throw error
-    const overflow = overflowOf(error)
-    if (overflow !== null) throw overflow
-    const message = error instanceof Error ? error.message : String(error)
-    const retryable = Context.current().info.attempt < ATTEMPTS_OF_UNKNOWN
-    throw new SessionError('ModelFailed', message, { retryable })
+    const modelError = modelErrorOf(error, Date.now())
+    throw modelError instanceof ContextOverflowError ? modelError : modelFailed(modelError.failure)
   }
+}
+
+function modelFailed({ message, ...failure }: ProviderFailure): SessionError {
+  const { attempt } = Context.current().info
+  const retryable = failure.retryable && attempt < (ATTEMPTS[failure.kind] ?? Number.POSITIVE_INFINITY)
+  return new SessionError('ModelFailed', message, { ...failure, retryable })
 }

@@ -1,5 +1,6 @@
 import { ApplicationFailure, CancelledFailure } from '@temporalio/common'
 import { type ErrorName, isSessionError } from '../shared/errors.ts'
+import { redact } from '../shared/refusals/redact.ts'
 
 /** Failures that another attempt can heal; every other expected failure is final. */
 const RETRYABLE: ReadonlySet<ErrorName> = new Set(['StoreUnavailable', 'HeadMoved', 'NotOwner'])
@@ -7,9 +8,12 @@ const RETRYABLE: ReadonlySet<ErrorName> = new Set(['StoreUnavailable', 'HeadMove
 /** Bytes of a message that stay useful in history; the server cuts a failure at 4 KiB. */
 const MESSAGE_CHARS = 1500
 
+/** Many sessions are told the same time to wait; so much more, at most, keeps them from coming back together. */
+const JITTER = 0.1
+
 /**
  * The failure that Temporal records: `type` is the error's name. A cancel passes through. What is no expected failure stays retryable,
- * bounded by the activity's attempts.
+ * bounded by the activity's attempts. No secret gets into history.
  */
 export function toFailure(error: unknown): Error {
   if (error instanceof CancelledFailure || error instanceof ApplicationFailure) return error
@@ -17,17 +21,26 @@ export function toFailure(error: unknown): Error {
     const delay = error.details['retryAfterMs']
     return ApplicationFailure.create({
       type: error.name,
-      message: error.message.slice(0, MESSAGE_CHARS),
+      message: kept(error.message),
       nonRetryable: !(RETRYABLE.has(error.name) || error.details['retryable'] === true),
       details: [error.details],
-      ...(typeof delay === 'number' ? { nextRetryDelay: delay } : {}),
+      ...(typeof delay === 'number'
+        ? { nextRetryDelay: Math.ceil(delay * (1 + Math.random() * JITTER)) }
+        : {}),
     })
   }
   if (error instanceof Error)
     return ApplicationFailure.create({
       type: error.name,
-      message: error.message.slice(0, MESSAGE_CHARS),
-      cause: error,
+      message: kept(error.message),
+      cause: withoutSecrets(error),
     })
-  return ApplicationFailure.create({ type: 'Error', message: String(error).slice(0, MESSAGE_CHARS) })
+  return ApplicationFailure.create({ type: 'Error', message: kept(String(error)) })
+}
+
+const kept = (message: string): string => redact(message).slice(0, MESSAGE_CHARS)
+
+/** Where it was thrown, for the developer; its own causes and fields stay here. */
+function withoutSecrets({ message, stack }: Error): Error {
+  return Object.assign(new Error(kept(message)), { stack: stack === undefined ? undefined : redact(stack) })
 }

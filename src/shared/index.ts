@@ -59,6 +59,7 @@ export type { Clock } from './ports/clock.ts'
 export {
   ContextOverflowError,
   type ModelCallContext,
+  ModelCallError,
   type ModelCapacity,
   type ModelClient,
   type ModelDelta,
@@ -117,7 +118,14 @@ export type {
   WhenBusy,
 } from './protocol.ts'
 export { classifyRefusal, type ProviderWords, type Refusal, type RefusalKind } from './refusals/classify.ts'
-export { overflowOf, refusalOf } from './refusals/refusal-of.ts'
+export {
+  type FailedCall,
+  type FailureKind,
+  type ProviderFailure,
+  providerFailure,
+} from './refusals/provider-failure.ts'
+export { redact } from './refusals/redact.ts'
+export { failureOf, modelErrorOf, overflowOf, refusalOf } from './refusals/refusal-of.ts'
 export {
   type ContentBlock,
   contentSchema,

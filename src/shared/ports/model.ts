@@ -1,3 +1,4 @@
+import type { ProviderFailure } from '../refusals/provider-failure.ts'
 import type { ContentBlock, Message } from '../session/content.ts'
 import type { ToolDefinition, Usage } from '../session/events.ts'
 
@@ -53,7 +54,10 @@ export interface ModelCapacity {
 export interface ModelClient {
   /** @throws SessionError `UnknownModel` */
   capacity(model: string): Promise<ModelCapacity>
-  /** @throws ContextOverflowError when the provider says that the request is too long. */
+  /**
+   * @throws ContextOverflowError when the provider says that the request is too long; ModelCallError for every other failure. `modelErrorOf` makes both
+   * of what the official SDKs throw; a client that lets an SDK's error through gets the same.
+   */
   generate(request: ModelRequest, context: ModelCallContext): Promise<ModelReply>
   /** True tokens per token of our counter before anything was learned; default 1.2. */
   readonly firstUsageRatio?: (model: string) => number
@@ -71,5 +75,19 @@ export class ContextOverflowError extends Error {
   constructor(message: string, named: ContextOverflowError['named'] = {}) {
     super(message)
     this.named = named
+  }
+}
+
+/**
+ * A call of a model failed. `failure` says what kind of failure it is, whether Temporal tries again, after what time, and the sentence that people
+ * read; nothing else of the call's error reaches history, log or store.
+ */
+export class ModelCallError extends Error {
+  override readonly name = 'ModelCallError'
+  readonly failure: ProviderFailure
+
+  constructor(failure: ProviderFailure, cause?: unknown) {
+    super(failure.message, cause === undefined ? undefined : { cause })
+    this.failure = failure
   }
 }
