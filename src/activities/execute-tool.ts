@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import type { Tool, ToolContext, ToolOutput } from '../shared/ports/tool.ts'
+import type { Tool, ToolContext, ToolOutput, ToolRules } from '../shared/ports/tool.ts'
 import {
   type ContentBlock,
   contentSchema,
@@ -13,11 +13,15 @@ import { untilAborted } from './until-aborted.ts'
 export interface ExecutedCall {
   readonly content: readonly ContentBlock[]
   readonly isError: boolean
+  /** It threw or ran out of time: what another attempt may heal. */
+  readonly failed?: true
 }
 
 export const errorResult = (said: string): ExecutedCall => ({ content: [text(said)], isError: true })
 
 const DEFAULT_TIMEOUT_MS = 120_000
+
+export const timeoutOf = ({ timeoutMs }: ToolRules): number => timeoutMs ?? DEFAULT_TIMEOUT_MS
 
 /** Runs a tool on a checked input, within its time. Every failure but the caller's cancel becomes an error result. */
 export async function executeTool(
@@ -25,20 +29,19 @@ export async function executeTool(
   call: ToolUseBlock,
   context: ToolContext,
 ): Promise<ExecutedCall> {
-  const problem = inputProblem(tool, call.input)
-  if (problem !== undefined) return errorResult(problem)
-  const timeoutMs = tool.timeoutMs ?? DEFAULT_TIMEOUT_MS
+  const input = checkedInput(tool, call.input)
+  if ('problem' in input) return errorResult(input.problem)
+  const timeoutMs = timeoutOf(tool)
   const timeout = AbortSignal.timeout(timeoutMs)
   const signal = AbortSignal.any([context.signal, timeout])
   try {
-    return executed(
-      await untilAborted(tool.run(parsedInput(tool, call.input), { ...context, signal }), signal),
-    )
+    return executed(await untilAborted(tool.run(input.value, { ...context, signal }), signal))
   } catch (error) {
     if (context.signal.aborted) throw error
-    if (timeout.aborted)
-      return errorResult(`${tool.name} did not answer within ${timeoutMs} ms and was stopped.`)
-    return errorResult(`${tool.name} failed: ${error instanceof Error ? error.message : String(error)}`)
+    const said = timeout.aborted
+      ? `${tool.name} did not answer within ${timeoutMs} ms and was stopped.`
+      : `${tool.name} failed: ${messageOf(error)}`
+    return { ...errorResult(said), failed: true }
   }
 }
 
@@ -56,13 +59,23 @@ function executed(output: ToolOutput | string): ExecutedCall {
 /** Blocks of an assistant's message, and results in a result. */
 const FORBIDDEN = /tool_(use|result)$|^(redacted_)?thinking$/
 
-function inputProblem(tool: Tool, input: unknown): string | undefined {
-  if (!(tool.input instanceof z.ZodType)) return undefined
-  const parsed = tool.input.safeParse(input)
-  return parsed.success
-    ? undefined
-    : `The input of ${tool.name} is not valid: ${z.prettifyError(parsed.error)}`
+/** What the tool gets, or why it does not run. */
+function checkedInput(
+  { name, input: expected }: Pick<Tool, 'name' | 'input'>,
+  input: unknown,
+): { readonly value: unknown } | { readonly problem: string } {
+  const parse = expected instanceof z.ZodType ? expected.parse.bind(expected) : expected.parse?.bind(expected)
+  try {
+    return { value: parse === undefined ? input : parse(input) }
+  } catch (error) {
+    return { problem: `The input of ${name} is not valid: ${problemsOf(error)}` }
+  }
 }
 
-const parsedInput = (tool: Tool, input: unknown): unknown =>
-  tool.input instanceof z.ZodType ? tool.input.parse(input) : input
+/** Every copy of zod gives its errors as a list of `issues`. */
+const problemsOf = (error: unknown): string =>
+  error instanceof Error && 'issues' in error && Array.isArray(error.issues)
+    ? z.prettifyError({ issues: error.issues })
+    : messageOf(error)
+
+const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error))

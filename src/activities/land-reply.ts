@@ -3,7 +3,7 @@ import { SessionError } from '../shared/errors.ts'
 import { LIMITS } from '../shared/limits.ts'
 import type { ModelReply, ModelRequest } from '../shared/ports/model.ts'
 import type { Actor, SessionRow, SurfaceSnapshot } from '../shared/ports/store.ts'
-import type { Tool } from '../shared/ports/tool.ts'
+import type { Tool, ToolRules } from '../shared/ports/tool.ts'
 import type { ToolUseBlock } from '../shared/session/content.ts'
 import type { NewEvent, TurnEndReason } from '../shared/session/events.ts'
 import { keys } from '../shared/session/keys.ts'
@@ -20,6 +20,7 @@ import {
   wasCutOff,
 } from './code-answers.ts'
 import type { ActivityDeps } from './deps.ts'
+import { timeoutOf } from './execute-tool.ts'
 import { overheadTokens } from './overhead.ts'
 import { asOwner } from './owner.ts'
 import { currentReading, loadMeter, loadSession } from './session-view.ts'
@@ -34,9 +35,6 @@ interface Landing {
   readonly request: ModelRequest
   readonly reply: ModelReply
 }
-
-/** Default time of one tool run. */
-const TOOL_TIMEOUT_MS = 120_000
 
 /**
  * Writes a reply with the results that code itself gives (the `compact` tool, calls over the limit, calls that were cut off) in one transaction; a reply
@@ -110,7 +108,7 @@ export async function recordedReply(
     reading: await currentReading(deps, sessionId),
     calls: runningCalls(event, session.header).map((call) => ({
       callId: call.id,
-      timeoutMs: timeoutOf(deps.tools, call.name),
+      ...rulesOf(deps.tools, call.name),
     })),
     ...(compact === undefined ? {} : { compact: compactCall(compact) }),
     ...(joined.length === 0 ? {} : { joined }),
@@ -132,8 +130,10 @@ async function joinedPrompts(
   )
 }
 
-const timeoutOf = (tools: readonly Tool[], name: string) =>
-  tools.find((tool) => tool.name === name)?.timeoutMs ?? TOOL_TIMEOUT_MS
+function rulesOf(tools: readonly Tool[], name: string): { timeoutMs: number; retries?: number } {
+  const rules: ToolRules = tools.find((tool) => tool.name === name) ?? {}
+  return { timeoutMs: timeoutOf(rules), ...(rules.retries ? { retries: rules.retries } : {}) }
+}
 
 function endReason(event: Assistant): TurnEndReason | undefined {
   if (event.data.stopReason === 'refusal') return 'blocked'

@@ -1,10 +1,11 @@
-import { cancellationSignal } from '@temporalio/activity'
+import { Context, cancellationSignal } from '@temporalio/activity'
+import { ApplicationFailure } from '@temporalio/common'
 import type { z } from 'zod'
 import type { runToolInputSchema, runToolResultSchema } from '../shared/activity-protocol.ts'
 import { SessionError } from '../shared/errors.ts'
 import type { Actor, SessionRow } from '../shared/ports/store.ts'
 import { HISTORY_TOOL, offersHistory } from '../shared/recall/history-tool.ts'
-import type { ToolUseBlock } from '../shared/session/content.ts'
+import { isText, type ToolUseBlock } from '../shared/session/content.ts'
 import { keys } from '../shared/session/keys.ts'
 import { answerHistory } from './answer-history.ts'
 import { callsOf, runningCalls } from './code-answers.ts'
@@ -21,7 +22,7 @@ export type RunToolResult = z.infer<typeof runToolResultSchema>
 
 /**
  * Runs one call of a step and appends its result. Only the first claim runs a tool that is not idempotent. A tool's failure is an error result that
- * the model reads, not a failure of the activity.
+ * the model reads, not a failure of the activity, unless its rule says that it is run again.
  *
  * @throws SessionError `TurnClosed`, `Fenced`; Temporal's cancel
  */
@@ -41,10 +42,22 @@ export async function runTool(deps: ActivityDeps, input: RunToolInput): Promise<
       `Step ${step} of turn ${turn} has no call ${JSON.stringify(callId)}.`,
     )
   const executed = await execute(deps, input, { call, session, actor })
+  failForRetry(deps, call, executed)
   const callsInStep = runningCalls(reply, session.header).length
   const isError = await landResult(deps, { input, actor, call, executed, callsInStep })
   return { reading: await currentReading(deps, sessionId), isError }
 }
+
+/** Temporal runs a failed attempt again, as often as the tool's rule says; the last one lands its error. */
+function failForRetry({ tools }: ActivityDeps, { name }: ToolUseBlock, { failed, content }: ExecutedCall) {
+  const { retries = 0 } = tools.find((tool) => tool.name === name) ?? {}
+  if (failed !== true || Context.current().info.attempt > retries) return
+  const [said] = content.filter(isText)
+  throw ApplicationFailure.retryable(said?.text.slice(0, FAILURE_CHARS), 'ToolFailed')
+}
+
+/** It stands in history when the attempt after it begins. */
+const FAILURE_CHARS = 500
 
 interface Called {
   readonly call: ToolUseBlock

@@ -76,7 +76,13 @@ export const callModelResultSchema = z.discriminatedUnion('kind', [
     reading: readingSchema,
     /** Calls to run, in order; those that code answered already (the `compact` tool, calls over the limit) are left out. */
     calls: z.array(
-      z.strictObject({ callId: z.string(), queue: z.string().optional(), timeoutMs: z.int().positive() }),
+      z.strictObject({
+        callId: z.string(),
+        queue: z.string().optional(),
+        timeoutMs: z.int().positive(),
+        /** Further attempts after a failed one. */
+        retries: z.int().positive().optional(),
+      }),
     ),
     /** The model called `compact`. */
     compact: z.strictObject({ callId: z.string(), focus: z.string().optional() }).optional(),

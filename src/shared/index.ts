@@ -104,7 +104,7 @@ export {
   type Summary,
   SummaryFailed,
 } from './ports/summarizer.ts'
-export type { Tool, ToolContext, ToolOutput } from './ports/tool.ts'
+export type { Tool, ToolContext, ToolInput, ToolOutput, ToolRules } from './ports/tool.ts'
 export type {
   CompactionOutcome,
   CompactionRecord,

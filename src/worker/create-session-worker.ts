@@ -35,7 +35,7 @@ export interface SessionWorker {
  */
 export async function createSessionWorker(options: SessionWorkerOptions): Promise<SessionWorker> {
   const { connection, namespace = 'default', taskQueue = DEFAULT_TASK_QUEUE, identity = 'dc' } = options
-  const { activities, startReconciler } = await sessionServices(connection, namespace, options)
+  const { activities, startReconciler, close } = await sessionServices(connection, namespace, options)
   const common = {
     ...WORKER_DEFAULTS,
     ...STARVED_MACHINE,
@@ -67,6 +67,7 @@ export async function createSessionWorker(options: SessionWorkerOptions): Promis
         await Promise.all(workers.map((worker) => worker.run()))
       } finally {
         reconciler.stop()
+        await close()
       }
     },
     shutdown() {

@@ -50,6 +50,7 @@ export class DurableCompactionPlugin implements WorkerPlugin {
       await next(worker)
     } finally {
       reconciler?.stop()
+      await this.#services?.close()
     }
   }
 }

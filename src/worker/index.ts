@@ -6,6 +6,8 @@ export {
   scriptedModel,
 } from '../activities/models/scripted.ts'
 export { fileTools } from '../activities/tools/file-tools.ts'
+export type { RunnableTool } from '../activities/tools/runnable-tool.ts'
+export type { WorkerTool } from '../activities/tools/toolbox.ts'
 export { temporalRuns } from '../activities/workflow-runs.ts'
 export type {
   CompactionHooks,

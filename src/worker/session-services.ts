@@ -1,13 +1,13 @@
 import { Client } from '@temporalio/client'
 import type { NativeConnection } from '@temporalio/worker'
 import { createSessionActivities } from '../activities/index.ts'
+import { openToolbox, type WorkerTool } from '../activities/tools/toolbox.ts'
 import { temporalRuns } from '../activities/workflow-runs.ts'
 import type { SessionActivities } from '../shared/activity-protocol.ts'
 import type { CompactionHooks } from '../shared/ports/hooks.ts'
 import type { ModelClient } from '../shared/ports/model.ts'
 import type { AttemptRow, SessionStore } from '../shared/ports/store.ts'
 import type { Summarizer } from '../shared/ports/summarizer.ts'
-import type { Tool } from '../shared/ports/tool.ts'
 import { type Reconciler, startReconciler } from './reconciler.ts'
 
 /** What sessions need of a worker, whoever makes it. */
@@ -15,7 +15,8 @@ export interface SessionServiceOptions {
   readonly store: SessionStore
   /** Model clients by provider. */
   readonly models: Readonly<Record<string, ModelClient>>
-  readonly tools?: readonly Tool[]
+  /** Tools of one's own, and runnable tools of the Anthropic SDK as they are. */
+  readonly tools?: readonly WorkerTool[]
   /** Where the tools work: checkpoints name paths below it relative to it. Default: paths stay as they are. */
   readonly workingDirectory?: string
   /** Default: what the policy names, through `models`. */
@@ -31,6 +32,8 @@ export interface SessionServices {
   readonly activities: SessionActivities
   /** The loop that closes what dead workers left open; one in each worker process. */
   startReconciler(): Reconciler
+  /** Releases what the tools hold, once the worker has ended. */
+  close(): Promise<void>
 }
 
 /** @throws SessionError `InvalidInput` for tools that no model can be given, or hooks that are no functions */
@@ -41,18 +44,20 @@ export async function sessionServices(
 ): Promise<SessionServices> {
   const { store, models, tools = [], workingDirectory, summarizer, hooks } = options
   const client = new Client({ connection, namespace })
+  const toolbox = openToolbox(tools)
   const { clusterId: cluster } = await connection.workflowService.getClusterInfo({})
   const shared = { store, runs: temporalRuns(client), cluster, clock: Date.now }
   const activities = createSessionActivities({
     ...shared,
     models,
-    tools,
+    tools: toolbox.tools,
     ...(workingDirectory === undefined ? {} : { workingDirectory }),
     ...(summarizer === undefined ? {} : { summarizer }),
     ...(hooks === undefined ? {} : { hooks }),
   })
   return {
     activities,
+    close: () => toolbox.close(),
     startReconciler: () =>
       startReconciler({
         ...shared,

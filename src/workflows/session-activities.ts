@@ -85,14 +85,15 @@ const TOOL_QUEUE_MS = 30 * 60_000
 
 function toolActivity(
   { taskQueues, heartbeatTimeoutMs = HEARTBEAT_MS }: Tuning,
-  { queue = taskQueues?.tools, timeoutMs }: ToolCall,
+  { queue = taskQueues?.tools, timeoutMs, retries = 0 }: ToolCall,
 ) {
   const attemptMs = timeoutMs + TOOL_GRACE_MS
+  const attempts = TOOL_ATTEMPTS + retries
   const { sessionRunTool } = proxyActivities<SessionActivities>({
     startToCloseTimeout: attemptMs,
-    scheduleToCloseTimeout: TOOL_ATTEMPTS * attemptMs + TOOL_QUEUE_MS,
+    scheduleToCloseTimeout: attempts * attemptMs + TOOL_QUEUE_MS,
     heartbeatTimeout: heartbeatTimeoutMs,
-    retry: { maximumAttempts: TOOL_ATTEMPTS, nonRetryableErrorTypes: [...FINAL_IN_STEP] },
+    retry: { maximumAttempts: attempts, nonRetryableErrorTypes: [...FINAL_IN_STEP] },
     ...(queue === undefined ? {} : { taskQueue: queue }),
   })
   return sessionRunTool

@@ -153,7 +153,11 @@ describe('executeTool', () => {
       call({ n: 1 }),
       context,
     )
-    assert.deepEqual(thrown, { content: [{ type: 'text', text: 't failed: boom' }], isError: true })
+    assert.deepEqual(thrown, {
+      content: [{ type: 'text', text: 't failed: boom' }],
+      isError: true,
+      failed: true,
+    })
     const late = await executeTool(
       tool(() => new Promise(() => undefined), 50),
       call({ n: 1 }),

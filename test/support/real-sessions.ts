@@ -7,10 +7,9 @@ import { type Session, SessionClient } from '../../src/client/index.ts'
 import type { StartOptions } from '../../src/client/start-session.ts'
 import type { ModelClient } from '../../src/shared/ports/model.ts'
 import type { SessionStore } from '../../src/shared/ports/store.ts'
-import type { Tool } from '../../src/shared/ports/tool.ts'
 import type { SessionEvent } from '../../src/shared/session/events.ts'
 import { sqliteStore } from '../../src/store/index.ts'
-import { createSessionWorker, type SessionWorkerOptions } from '../../src/worker/index.ts'
+import { createSessionWorker, type SessionWorkerOptions, type WorkerTool } from '../../src/worker/index.ts'
 import { sessionStateQuery } from '../../src/workflows/messages.ts'
 import { eventually } from './eventually.ts'
 import { openTemporal, type TestTemporal } from './temporal.ts'
@@ -39,7 +38,7 @@ export interface RealSessions extends TestTemporal {
 
 export async function openRealSessions(
   models: Readonly<Record<string, ModelClient>>,
-  tools: readonly Tool[] = [],
+  tools: readonly WorkerTool[] = [],
   options: Partial<SessionWorkerOptions> = {},
 ): Promise<RealSessions> {
   const temporal = await openTemporal()

@@ -8,7 +8,7 @@ import { type ContentBlock, isText } from '../../src/shared/session/content.ts'
 import type { SessionEvent } from '../../src/shared/session/events.ts'
 import { requestProblems } from '../../src/shared/session/request-check.ts'
 import { countTokens } from '../../src/shared/tokens/counter.ts'
-import { createSessionWorker, scriptedModel } from '../../src/worker/index.ts'
+import { createSessionWorker, scriptedModel, type WorkerTool } from '../../src/worker/index.ts'
 import { failsAs } from '../support/fails-as.ts'
 import { openRealSessions, type RealSessions } from '../support/real-sessions.ts'
 
@@ -220,7 +220,7 @@ describe('a call', { concurrency: true }, () => {
 })
 
 describe('tools that no session can be given', () => {
-  const worker = (given: readonly Tool[]) =>
+  const worker = (given: readonly WorkerTool[]) =>
     createSessionWorker({
       connection: real.connection,
       store: real.store,
@@ -247,6 +247,24 @@ describe('tools that no session can be given', () => {
       worker([tool('a', run, z.string())]),
       /input of tool a must be an object, got "string"/,
     )
+  })
+
+  test('are refused when the worker starts: retries of what may not run twice, numbers that are none, a type of the provider', async () => {
+    const quick = tool('quick', async () => 'x')
+    await failsAs(
+      'InvalidInput',
+      worker([{ ...quick, retries: 1 }]),
+      /quick has retries and is not idempotent: .* says `idempotent: true`/,
+    )
+    const often = { ...quick, idempotent: true, retries: 11 }
+    await failsAs('InvalidInput', worker([often]), /retries of tool quick .* from 0 to 10, got 11/)
+    await failsAs(
+      'InvalidInput',
+      worker([{ ...quick, timeoutMs: 0.5 }]),
+      /timeoutMs of tool quick .*got 0\.5/,
+    )
+    const bash = { type: 'bash_20250124', name: 'bash', parse: (input: unknown) => input, run: () => 'x' }
+    await failsAs('InvalidInput', worker([bash]), /Tool "bash" has the type "bash_20250124"/, /betaZodTool/)
   })
 
   test('a call of `compact` where the policy does not offer it runs nothing', async () => {

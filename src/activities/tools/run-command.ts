@@ -7,6 +7,8 @@ import { confinedPath } from './confined-path.ts'
 const TIMEOUT_MS = 120_000
 /** What a stopped command gets to end by itself. */
 const GRACE_MS = 500
+/** Silence after which a command that has ended is not waited for: what it left in the background holds its output open. */
+const SILENCE_MS = 500
 
 const input = z.object({ command: z.string().min(1).describe('A shell command, run in the working folder.') })
 
@@ -19,8 +21,15 @@ export function runCommandTool(root: string): Tool {
     timeoutMs: TIMEOUT_MS,
     async run(raw, { signal }) {
       const { command } = input.parse(raw)
-      const { output, code, stoppedBy } = await run(command, await confinedPath(root, '.'), signal)
-      const ending = stoppedBy === null ? `[exit code ${code}]` : `[stopped by ${stoppedBy}]`
+      const { output, code, stoppedBy, leftRunning } = await run(
+        command,
+        await confinedPath(root, '.'),
+        signal,
+      )
+      const exit = stoppedBy === null ? `[exit code ${code}]` : `[stopped by ${stoppedBy}]`
+      const ending = leftRunning
+        ? `[what it started in the background runs on; its output is not read]\n${exit}`
+        : exit
       return {
         content: `${output}${output === '' || output.endsWith('\n') ? '' : '\n'}${ending}`,
         isError: code !== 0,
@@ -33,6 +42,7 @@ interface Finished {
   readonly output: string
   readonly code: number | null
   readonly stoppedBy: NodeJS.Signals | null
+  readonly leftRunning: boolean
 }
 
 function run(command: string, folder: string, signal: AbortSignal): Promise<Finished> {
@@ -44,8 +54,8 @@ function run(command: string, folder: string, signal: AbortSignal): Promise<Fini
       stdio: ['ignore', 'pipe', 'pipe'],
     })
     const collected = collector()
-    child.stdout.on('data', collected.add)
-    child.stderr.on('data', collected.add)
+    const outputs = [child.stdout, child.stderr]
+    for (const output of outputs) output.on('data', collected.add)
     const kill = (name: NodeJS.Signals) => {
       try {
         if (child.pid !== undefined) process.kill(-child.pid, name)
@@ -57,13 +67,27 @@ function run(command: string, folder: string, signal: AbortSignal): Promise<Fini
       kill('SIGTERM')
       setTimeout(() => kill('SIGKILL'), GRACE_MS).unref()
     }
+    const finish = (leftRunning: boolean) => {
+      signal.removeEventListener('abort', abort)
+      // Read on, so that a background process is not ended by a closed pipe.
+      for (const output of outputs) output.off('data', collected.add).resume()
+      resolve({ output: collected.text(), code: child.exitCode, stoppedBy: child.signalCode, leftRunning })
+    }
+    if (signal.aborted) abort()
     signal.addEventListener('abort', abort, { once: true })
     child.on('error', reject)
-    child.on('close', (code, stoppedBy) => {
-      signal.removeEventListener('abort', abort)
-      resolve({ output: collected.text(), code, stoppedBy })
-    })
+    child.on('exit', () => whenSilent(collected, () => finish(true)))
+    child.on('close', () => finish(false))
   })
+}
+
+/** What has arrived and was not read yet is no silence, however late this thread is. */
+function whenSilent(collected: { readonly bytes: () => number }, then: () => void): void {
+  const before = collected.bytes()
+  setTimeout(
+    () => setImmediate(() => (collected.bytes() === before ? then() : whenSilent(collected, then))),
+    SILENCE_MS,
+  )
 }
 
 /** Keeps the first bytes up to the limit and counts the rest, so that a command that never stops talking costs no memory. */
@@ -79,6 +103,7 @@ function collector() {
       kept += taken.length
       dropped += part.length - taken.length
     },
+    bytes: () => kept + dropped,
     text: () =>
       Buffer.concat(parts).toString('utf8') +
       (dropped === 0 ? '' : `\n[${dropped} more bytes were not kept]`),

@@ -10,7 +10,7 @@ const NAME_PATTERN = /^[A-Za-z0-9_-]{1,128}$/
 export function toolProblem(tools: readonly Tool[]): string | undefined {
   const seen = new Set<string>()
   for (const tool of tools) {
-    const problem = nameProblem(tool, seen) ?? schemaProblem(tool)
+    const problem = nameProblem(tool, seen) ?? schemaProblem(tool) ?? rulesProblem(tool)
     if (problem !== undefined) return problem
     seen.add(tool.name)
   }
@@ -35,6 +35,19 @@ function schemaProblem(tool: Tool): string | undefined {
     const reason = error instanceof Error ? error.message : String(error)
     return `The input of tool ${tool.name} has no JSON Schema (${reason}): use types that JSON has, or give jsonSchema.`
   }
+}
+
+const MOST_TIMEOUT_MS = 24 * 60 * 60_000
+const MOST_RETRIES = 10
+
+function rulesProblem({ name, idempotent, timeoutMs = 1, retries = 0 }: Tool): string | undefined {
+  if (!Number.isInteger(timeoutMs) || timeoutMs < 1 || timeoutMs > MOST_TIMEOUT_MS)
+    return `timeoutMs of tool ${name} must be a whole number from 1 to ${MOST_TIMEOUT_MS}, got ${timeoutMs}.`
+  if (!Number.isInteger(retries) || retries < 0 || retries > MOST_RETRIES)
+    return `retries of tool ${name} must be a whole number from 0 to ${MOST_RETRIES}, got ${retries}.`
+  return retries > 0 && idempotent !== true
+    ? `Tool ${name} has retries and is not idempotent: a call that failed may have done its work, so only a tool that says \`idempotent: true\` is run again.`
+    : undefined
 }
 
 /** The JSON Schema that the model is given. */

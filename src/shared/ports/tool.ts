@@ -15,15 +15,27 @@ export interface ToolOutput {
   readonly isError?: boolean
 }
 
+/** What the model is told of its input. */
+export type ToolInput =
+  /** A zod object; its JSON Schema goes to the model. */
+  | z.ZodType
+  /** A JSON Schema as it is. `parse` checks an input and may convert it; it throws for a bad one. Without it every input is taken. */
+  | { readonly jsonSchema: Readonly<Record<string, unknown>>; parse?(input: unknown): unknown }
+
+/** How a call of a tool is run. */
+export interface ToolRules {
+  /** True: an attempt that finds the claim of a dead worker runs it again. Default false: it answers `outcome unknown`. */
+  readonly idempotent?: boolean
+  /** Of one attempt. Default 120,000, most 86,400,000. */
+  readonly timeoutMs?: number
+  /** How often a call that throws or runs out of time is run again, after 1, 2, 4, … s; most 10, only for idempotent tools. A result with `isError` is an answer. Default 0. */
+  readonly retries?: number
+}
+
 /** A tool that the model can call. An exception becomes an error result that the model reads. */
-export interface Tool {
+export interface Tool extends ToolRules {
   readonly name: string
   readonly description: string
-  /** A zod object; its JSON Schema goes to the model. A recorded tool gives a JSON Schema as it is. */
-  readonly input: z.ZodType | { readonly jsonSchema: Readonly<Record<string, unknown>> }
-  /** True: an attempt that finds a foreign claim runs it again. Default false: it answers `outcome unknown`. */
-  readonly idempotent?: boolean
-  /** Default 120,000. */
-  readonly timeoutMs?: number
+  readonly input: ToolInput
   run(input: unknown, context: ToolContext): Promise<ToolOutput | string>
 }
