@@ -67,6 +67,17 @@ test('dev server: with a file, what it acknowledged is there after kill and rest
   }
 })
 
+test('dev server: a port that another process takes first costs another start, no failure', async (t) => {
+  const folder = makeFolder(t)
+  const unlucky = join(folder, 'temporal')
+  const once = `[ -e ${folder}/tried ] || { touch ${folder}/tried; echo 'bind: address already in use' >&2; exit 1; }`
+  writeFileSync(unlucky, `#!/bin/sh\n${once}\nexec ${cliPath} "$@"\n`)
+  chmodSync(unlucky, 0o755)
+  const server = await startDevServer({ cliPath: unlucky })
+  assert.equal(await untilReady(server.address, server.namespace, 0), undefined)
+  await server.stop()
+})
+
 test('dev server: passes settings on; a CLI that refuses them is quoted', async () => {
   const dynamicConfig = { 'limit.maxIDLength': 300, 'frontend.keepAliveMinTime': '10s' }
   const server = await startDevServer({ cliPath, dynamicConfig })

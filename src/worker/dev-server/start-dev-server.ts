@@ -39,6 +39,10 @@ const NAMESPACE = 'default'
 const READY_MS = 30_000
 const STOP_MS = 5_000
 
+/** The server looks for free ports of its own (HTTP, metrics) and may lose one, as we may, to another process before it listens. */
+const PORT_ATTEMPTS = 4
+const PORT_TAKEN = /address already in use/
+
 /**
  * Run between us and the server, and ended with us: it holds a pipe to this process, which closes however this process
  * ends, also by SIGKILL, and then ends the server. Text, since it must start at once and without a loader.
@@ -58,6 +62,16 @@ process.stdin.resume().on('end', end).on('error', end)
  * @throws {@link TemporalServerUnavailable}
  */
 export async function startDevServer(options: DevServerOptions): Promise<TemporalServer> {
+  for (let attempt = 1; ; attempt++) {
+    try {
+      return await startOnce(options)
+    } catch (error) {
+      if (attempt === PORT_ATTEMPTS || !PORT_TAKEN.test((error as Error).message)) throw error
+    }
+  }
+}
+
+async function startOnce(options: DevServerOptions): Promise<TemporalServer> {
   if (options.port) await assertPortFree(options.port)
   const port = options.port || (await freePort())
   const uiPort = options.ui === true ? await freePort() : options.ui || null
