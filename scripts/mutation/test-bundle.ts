@@ -1,13 +1,16 @@
 import { readdirSync } from 'node:fs'
 import { createRequire } from 'node:module'
-import { join } from 'node:path'
+import { join, relative } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import { Script } from 'node:vm'
 import { build, type Metafile } from 'esbuild'
 import type { registered } from './registered-tests.ts'
 
-/** Tests of src/client and src/workflows; and one file that checks nothing but speed. */
+/** Tests of src/client and src/workflows; and one file that checks nothing but speed, and takes long to load. */
 const LEFT_OUT = /^(?:client-|workflow-|ledger-linear)/
+
+/** Thrown where a test asks for the processor's time: it is about speed, which a change's notes and a busy machine spoil. */
+export class SpeedTest extends Error {}
 
 const STAND_IN = fileURLToPath(new URL('registered-tests.ts', import.meta.url))
 
@@ -22,13 +25,20 @@ export type LoadedTests = {
  * resolve, no state that an earlier mutant left. Packages stay outside and are loaded once.
  */
 export class TestBundle {
-  readonly files: readonly string[]
+  readonly #folder: string
+  readonly #testFiles: readonly string[]
   readonly #script: Script
   readonly #inputs: Metafile['inputs']
   readonly #require: NodeJS.Require
 
-  private constructor(folder: string, files: readonly string[], code: string, inputs: Metafile['inputs']) {
-    this.files = files
+  private constructor(
+    folder: string,
+    testFiles: readonly string[],
+    code: string,
+    inputs: Metafile['inputs'],
+  ) {
+    this.#folder = folder
+    this.#testFiles = testFiles
     this.#script = new Script(`(function (require, module, cpuUsage) {${code}\n})`, { filename: 'tests.cjs' })
     this.#inputs = inputs
     this.#require = createRequire(join(folder, 'package.json'))
@@ -55,7 +65,6 @@ export class TestBundle {
       platform: 'node',
       packages: 'external',
       alias: { 'node:test': STAND_IN },
-      // The clock stands still: code that notes its mutants is slower, and a mutant must not die of a busy machine.
       define: { 'process.cpuUsage': 'cpuUsage', 'import.meta.url': JSON.stringify(pathToFileURL(folder)) },
     })
     return new TestBundle(folder, files, outputFiles[0]?.text ?? '', metafile.inputs)
@@ -63,15 +72,20 @@ export class TestBundle {
 
   evaluate(): LoadedTests {
     const module = { exports: {} }
-    const stopped = () => ({ user: 0, system: 0 })
-    this.#script.runInThisContext()(this.#require, module, stopped)
+    const cpuUsage = () => {
+      throw new SpeedTest()
+    }
+    this.#script.runInThisContext()(this.#require, module, cpuUsage)
     return module.exports as LoadedTests
   }
 
-  /** Whether the test file imports the other one, however indirectly. */
-  imports(testFile: string, file: string): boolean {
-    const seen = new Set([testFile])
-    for (const path of seen) for (const { path: next } of this.#inputs[path]?.imports ?? []) seen.add(next)
-    return seen.has(file)
+  /** Test files that import one of the given files, however indirectly. */
+  filesThatImport(paths: readonly string[]): string[] {
+    const wanted = paths.map((path) => relative(this.#folder, path))
+    return this.#testFiles.filter((testFile) => {
+      const reached = new Set([testFile])
+      for (const path of reached) for (const next of this.#inputs[path]?.imports ?? []) reached.add(next.path)
+      return wanted.some((path) => reached.has(path))
+    })
   }
 }

@@ -1,8 +1,8 @@
 import { readFileSync, writeFileSync } from 'node:fs'
-import { relative } from 'node:path'
 import { INSTRUMENTER_CONSTANTS, type InstrumenterContext } from '@stryker-mutator/api/core'
 import { declareClassPlugin, PluginKind } from '@stryker-mutator/api/plugin'
 import {
+  type DryRunOptions,
   type DryRunResult,
   DryRunStatus,
   determineHitLimitReached,
@@ -13,12 +13,15 @@ import {
   TestStatus,
   toMutantRunResult,
 } from '@stryker-mutator/api/test-runner'
-import { type LoadedTests, TestBundle } from './test-bundle.ts'
+import { type LoadedTests, SpeedTest, TestBundle } from './test-bundle.ts'
 
 /** What the first run found; a runner that replaces one that hung reads it. In Stryker's copy of the repository. */
 const KNOWN_TESTS = 'known-tests.json'
 
-type KnownTest = { readonly id: string; readonly file: string; readonly timeSpentMs: number }
+/** Processor time after which no further test is tried on a change: those left are the slowest. */
+const ENOUGH_MS = 5_000
+
+type KnownTest = { readonly id: string; readonly file: string; readonly processorMs: number }
 
 /**
  * Runs the pure tests in this process. Each mutant gets all modules anew, also those that it does not touch, and is
@@ -42,21 +45,26 @@ class PureTestRunner implements TestRunner {
     this.#bundle = await TestBundle.of(process.cwd())
   }
 
-  async dryRun(): Promise<DryRunResult> {
+  async dryRun({ files = [] }: DryRunOptions): Promise<DryRunResult> {
     const bundle = this.#bundle as TestBundle
+    const testFiles = bundle.filesThatImport(files)
     const coverage = { static: {}, perTest: {} }
     this.#context.mutantCoverage = coverage
     const loaded = bundle.evaluate()
-    const all = bundle.files.flatMap((file) =>
+    const all = testFiles.flatMap((file) =>
       loadFile(loaded, file).map((registered, index) => ({ file, id: `${file}#${index}`, registered })),
     )
     const tests: TestResult[] = []
+    const known: KnownTest[] = []
     for (const { file, id, registered } of all) {
       this.#context.currentTestId = id
-      tests.push(await runTest(id, file, registered.title, registered.run))
+      const start = process.cpuUsage()
+      const test = await runTest(id, file, registered.title, registered.run)
+      if (test === 'about speed') continue
+      tests.push(test)
+      known.push({ id, file, processorMs: processorMs(start) })
     }
     delete this.#context.currentTestId
-    const known = tests.map(({ id, timeSpentMs }, index) => ({ id, file: all[index]?.file, timeSpentMs }))
     writeFileSync(KNOWN_TESTS, JSON.stringify(known))
     return { status: DryRunStatus.Complete, tests, mutantCoverage: coverage }
   }
@@ -65,22 +73,19 @@ class PureTestRunner implements TestRunner {
     activeMutant,
     testFilter,
     hitLimit,
-    disableBail,
     sandboxFileName,
   }: MutantRunOptions): Promise<MutantRunResult> {
     const bundle = this.#bundle as TestBundle
     const known: KnownTest[] = JSON.parse(readFileSync(KNOWN_TESTS, 'utf8'))
-    const mutated = relative(process.cwd(), sandboxFileName)
-    const wanted = testFilter
-      ? known.filter(({ id }) => testFilter.includes(id))
-      : known.filter(({ file }) => bundle.imports(file, mutated))
+    const near = bundle.filesThatImport([sandboxFileName])
+    const wanted = known.filter(({ id, file }) => testFilter?.includes(id) ?? near.includes(file))
     Object.assign(this.#context, {
       activeMutant: activeMutant.id,
       hitCount: hitLimit === undefined ? undefined : 0,
       hitLimit,
       mutantCoverage: { static: {}, perTest: {} },
     })
-    const tests = await runAnew(bundle, wanted, disableBail)
+    const tests = await runAnew(bundle, wanted)
     return (
       (determineHitLimitReached(this.#context.hitCount, hitLimit) as MutantRunResult | undefined) ??
       toMutantRunResult({ status: DryRunStatus.Complete, tests })
@@ -88,23 +93,21 @@ class PureTestRunner implements TestRunner {
   }
 }
 
-async function runAnew(
-  bundle: TestBundle,
-  wanted: readonly KnownTest[],
-  disableBail: boolean,
-): Promise<TestResult[]> {
+async function runAnew(bundle: TestBundle, wanted: readonly KnownTest[]): Promise<TestResult[]> {
   const loaded = bundle.evaluate()
   const byFile = new Map<string, LoadedTests['registered']>()
   const results: TestResult[] = []
-  for (const { id, file } of wanted.toSorted((a, b) => a.timeSpentMs - b.timeSpentMs)) {
+  const start = process.cpuUsage()
+  for (const { id, file } of wanted.toSorted((a, b) => a.processorMs - b.processorMs)) {
     const result = await runTest(id, file, id, async () => {
       const tests = byFile.get(file) ?? loadFile(loaded, file)
       byFile.set(file, tests)
       // A mutant that takes a row of a table away takes its test away too: that alone is no failure.
       await tests[Number(id.slice(id.lastIndexOf('#') + 1))]?.run()
     })
+    if (result === 'about speed') continue
     results.push(result)
-    if (result.status === TestStatus.Failed && !disableBail) break
+    if (result.status === TestStatus.Failed || processorMs(start) > ENOUGH_MS) break
   }
   return results
 }
@@ -115,7 +118,17 @@ function loadFile({ registered, load }: LoadedTests, file: string): LoadedTests[
   return registered.slice(before)
 }
 
-async function runTest(id: string, fileName: string, name: string, run: () => unknown): Promise<TestResult> {
+function processorMs(since: NodeJS.CpuUsage): number {
+  const { user, system } = process.cpuUsage(since)
+  return (user + system) / 1000
+}
+
+async function runTest(
+  id: string,
+  fileName: string,
+  name: string,
+  run: () => unknown,
+): Promise<TestResult | 'about speed'> {
   const start = performance.now()
   const outcome = await Promise.resolve()
     .then(run)
@@ -126,6 +139,7 @@ async function runTest(id: string, fileName: string, name: string, run: () => un
   const test = { id, name, fileName, timeSpentMs: performance.now() - start }
   if (outcome === undefined) return { ...test, status: TestStatus.Success }
   const { error } = outcome
+  if (error instanceof SpeedTest) return 'about speed'
   return {
     ...test,
     status: TestStatus.Failed,

@@ -18,7 +18,7 @@ const MAX_CHARS_PER_TOKEN = 16
 export function renderPart(event: Recalled, from: number, limit: AnswerLimit): string | undefined {
   const text = contentText(event.data.content)
   if (from > 0 && from >= text.length) return undefined
-  const start = from === 0 ? 0 : headOf(text, from).length
+  const start = headOf(text, from).length
   const least = Math.min(text.length, start + 2)
   let end = headOf(text, start + limit.maxTokens * MAX_CHARS_PER_TOKEN).length
   for (;;) {

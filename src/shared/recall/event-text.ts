@@ -60,7 +60,6 @@ function blockText(block: ContentBlock): string {
 const OPAQUE = new Set(['signature', 'encrypted_content', 'cache_control'])
 
 function words(value: unknown): string {
-  if (typeof value === 'string') return value
   if (Array.isArray(value)) return lines(value.map(words))
   if (typeof value !== 'object' || value === null)
     return value === undefined || value === null ? '' : String(value)

@@ -12,7 +12,7 @@ export const composed = (text: string): string => text.normalize('NFC')
 /** Where in the composed text the place of its fold is. Always between two code points. */
 export function unfoldedIndex(text: string, index: number): number {
   let at = 0
-  for (let left = index; left > 0 && at < text.length; ) {
+  for (let left = index; at < text.length; ) {
     const letter = String.fromCodePoint(text.codePointAt(at) ?? 0)
     if (letter !== '\\' || text[at - 1] !== '\\') left -= folded(letter).length
     if (left < 0) break
