@@ -5,7 +5,7 @@ import type { Tool } from '../../src/shared/ports/tool.ts'
 import { isText } from '../../src/shared/session/content.ts'
 import { scriptedModel } from '../../src/worker/index.ts'
 import type { Gate } from './gate.ts'
-import type { RealSessions } from './real-sessions.ts'
+import { type RealSessions, whenIdle } from './real-sessions.ts'
 
 // Sessions that read as often as a prompt says: `Read 3.` makes three steps with one result each, and an answer.
 
@@ -76,6 +76,7 @@ function replyTo({ messages, index }: ModelRequest) {
 
 export async function read(session: Session, count: number): Promise<void> {
   await (await session.prompt(`Read ${count}.`)).result({ timeoutMs: 60_000 })
+  await whenIdle(session) // A workflow behind its store answers busy, and the client asks again under another id.
 }
 
 /** Text of the checkpoints of the log, oldest first. */
