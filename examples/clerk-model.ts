@@ -2,7 +2,7 @@ import type { ContentBlock, ModelClient, ModelReply, ModelRequest } from 'durabl
 
 /**
  * A model of one's own, as small as one can be: rules in the place of a network call. It asks for every order that the user names, and
- * then says what it found. A real client is in anthropic-model.ts.
+ * then says what it found. The one for Claude is `anthropicModels` of the package.
  */
 export function clerkModel(): ModelClient {
   return {

@@ -2,7 +2,7 @@
 import { NativeConnection } from '@temporalio/worker'
 import { sqliteStore } from 'durable-compaction/store'
 import { createSessionWorker } from 'durable-compaction/worker'
-import { clerkModel } from './clerk-model.ts' // capacity and generate; one for Claude: anthropic-model.ts
+import { clerkModel } from './clerk-model.ts' // capacity and generate; for Claude: anthropicModels(new Anthropic())
 import { orderTool } from './order-tool.ts' // a zod schema and run
 
 const worker = await createSessionWorker({

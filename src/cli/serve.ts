@@ -8,6 +8,7 @@ import { createSessionWorker, fileTools, type SessionWorkerOptions, scriptedMode
 import { reach } from './connect.ts'
 import { UsageError } from './exit-codes.ts'
 import { untilInterrupted } from './interrupt.ts'
+import { liveModelNames, liveModels } from './live-models.ts'
 import type { Output } from './output.ts'
 import type { Places } from './places.ts'
 
@@ -23,9 +24,12 @@ export interface Service {
 }
 
 /** The models and the tools that our worker has, for people. */
-export const MODELS_AND_TOOLS =
-  'scripted/echo (repeats you), scripted/slow (the same after a minute)\n' +
-  'tools      read_file, list_files, search_files, run_command, write_file'
+export const modelsAndTools = (env: NodeJS.ProcessEnv = process.env): string =>
+  [
+    'scripted/echo (repeats you), scripted/slow (the same after a minute)',
+    ...liveModelNames(env).map((names) => `           ${names}`),
+    'tools      read_file, list_files, search_files, run_command, write_file',
+  ].join('\n')
 
 /** A worker until Ctrl-C. @throws TemporalUnreachable, UsageError */
 export async function serve({
@@ -46,7 +50,7 @@ export async function serve({
       store,
       namespace,
       taskQueue,
-      models: { scripted: tryOutModel() },
+      models: { scripted: tryOutModel(), ...(await liveModels()) },
       tools: fileTools(resolve(root)),
       workingDirectory: resolve(root),
       ...(settings === undefined ? {} : { worker: settings }),

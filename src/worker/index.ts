@@ -1,3 +1,7 @@
+export {
+  type AnthropicModelsOptions,
+  anthropicModels,
+} from '../activities/models/anthropic/anthropic-models.ts'
 export { replayModel, replayTools } from '../activities/models/replay.ts'
 export {
   type ScriptedAnswer,

@@ -146,7 +146,6 @@ test('docs: what README calls not done yet is not there', () => {
     [],
   )
   for (const [file, names] of Object.entries({
-    'src/worker/index.ts': /\banthropicModels\b/,
     'src/store/index.ts': /\bpostgresStore\b/,
   }))
     assert.doesNotMatch(read(file), names, `${file}: README says that this is not there`)

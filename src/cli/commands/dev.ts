@@ -4,7 +4,7 @@ import type { Run } from '../action.ts'
 import { COMMAND } from '../command-name.ts'
 import { claimHome, homeFolder, releaseHome, writeDevState } from '../home.ts'
 import type { Places } from '../places.ts'
-import { MODELS_AND_TOOLS, serve } from '../serve.ts'
+import { modelsAndTools, serve } from '../serve.ts'
 import { serverFor } from '../server.ts'
 import type { Setting } from '../setting.ts'
 import { installWorkerLog } from '../worker-log.ts'
@@ -67,7 +67,7 @@ const introduction = ({ storePath, taskQueue }: Places, { address, origin, uiUrl
 web page   ${uiUrl ?? 'none'}
 store      ${storePath}
 task queue ${taskQueue}
-models     ${MODELS_AND_TOOLS}
+models     ${modelsAndTools()}
 
 In another terminal:
   ${COMMAND} start hello --model scripted/echo

@@ -1,5 +1,5 @@
 import type { Run } from '../action.ts'
-import { MODELS_AND_TOOLS, serve } from '../serve.ts'
+import { modelsAndTools, serve } from '../serve.ts'
 import { installWorkerLog } from '../worker-log.ts'
 
 export const worker: Run<{ readonly root: string }> = async (setting, _args, { root }) => {
@@ -14,7 +14,7 @@ export const worker: Run<{ readonly root: string }> = async (setting, _args, { r
     onReady: () =>
       output.result(
         { address, namespace, storePath, taskQueue },
-        `The worker polls task queue ${taskQueue} at ${address}.\nstore      ${storePath}\nmodels     ${MODELS_AND_TOOLS}\nCtrl-C ends it.`,
+        `The worker polls task queue ${taskQueue} at ${address}.\nstore      ${storePath}\nmodels     ${modelsAndTools()}\nCtrl-C ends it.`,
       ),
   })
 }

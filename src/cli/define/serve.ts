@@ -18,7 +18,7 @@ export function defineServeCommands(program: Command): void {
   program
     .command('worker')
     .description(
-      'a worker with the file tools and the models scripted/echo and scripted/slow, for a server that runs',
+      'a worker with the file tools, the models scripted/echo and scripted/slow, and Claude when ANTHROPIC_API_KEY is set, for a server that runs',
     )
     .option('--root <folder>', 'folder that the tools may use', '.')
     .addHelpText(

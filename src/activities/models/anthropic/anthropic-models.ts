@@ -1,0 +1,67 @@
+import type { Anthropic } from '@anthropic-ai/sdk'
+import type { ModelCallContext, ModelClient, ModelReply, ModelRequest } from '../../../shared/ports/model.ts'
+import { type CallTimes, callClock } from './call-clock.ts'
+import { callFailure } from './call-failure.ts'
+import { guardedTransport } from './guarded-transport.ts'
+import { type KnownCapacity, modelCapacities } from './model-capacities.ts'
+import { readReply } from './read-reply.ts'
+import { type CacheSetting, requestBody } from './request-body.ts'
+
+export interface AnthropicModelsOptions extends Partial<CallTimes> {
+  /** How long the provider's prompt cache holds what a request wrote; false: requests carry no cache marks. Default `5m`. */
+  readonly cache?: CacheSetting
+  /** By model: what stands here is not asked of the API. */
+  readonly capacities?: Readonly<Record<string, Partial<KnownCapacity>>>
+}
+
+/** Nine and a half minutes for a turn, below the ten of its activity; five for one call of a summary. */
+const TOTAL_MS = { turn: 570_000, summary: 300_000 } as const
+/** Below the 300 s after which Node's own client gives up, so that the failure says what happened. */
+const FIRST_TOKEN_MS = 280_000
+const IDLE_MS = 90_000
+
+/**
+ * Claude models over the Messages API: `models: { anthropic: anthropicModels(new Anthropic()) }`. Key, base URL, headers and betas are those of the given client, and
+ * go with every request, those of summaries included; its own retries are off here, because Temporal retries. Every reply is streamed.
+ *
+ * @param api a client of `@anthropic-ai/sdk`; one that reads the key from `ANTHROPIC_API_KEY` by default
+ */
+export function anthropicModels(api: Anthropic, options: AnthropicModelsOptions = {}): ModelClient {
+  return {
+    capacity: modelCapacities(api, options.capacities ?? {}),
+    generate: (request, context) => generate(api, request, context, options),
+  }
+}
+
+async function generate(
+  api: Anthropic,
+  request: ModelRequest,
+  { signal, ...listeners }: ModelCallContext,
+  options: AnthropicModelsOptions,
+): Promise<ModelReply> {
+  const { body, betas } = requestBody(request, options.cache ?? '5m')
+  const totalTimeoutMs = options.totalTimeoutMs ?? TOTAL_MS[request.purpose]
+  const clock = callClock(signal, {
+    totalTimeoutMs,
+    firstTokenTimeoutMs: options.firstTokenTimeoutMs ?? FIRST_TOKEN_MS,
+    idleTimeoutMs: options.idleTimeoutMs ?? IDLE_MS,
+  })
+  const response: { headers?: Headers } = {}
+  try {
+    const answer = await api.messages
+      .create(body, {
+        signal: clock.signal,
+        maxRetries: 0,
+        timeout: totalTimeoutMs,
+        ...guardedTransport(betas),
+      })
+      .asResponse()
+    response.headers = answer.headers
+    return await readReply(answer, clock, listeners)
+  } catch (error) {
+    signal.throwIfAborted()
+    throw callFailure(clock.timeout() ?? error, `${request.provider}/${request.model}`, response.headers)
+  } finally {
+    clock.stop()
+  }
+}

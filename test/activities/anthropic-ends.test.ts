@@ -1,0 +1,200 @@
+import assert from 'node:assert/strict'
+import { after, afterEach, before, test } from 'node:test'
+import { isSessionError } from '../../src/shared/errors.ts'
+import { ContextOverflowError, type ModelRequest } from '../../src/shared/ports/model.ts'
+import { text } from '../../src/shared/session/content.ts'
+import { type AnthropicModelsOptions, anthropicModels } from '../../src/worker/index.ts'
+import {
+  type AnthropicServer,
+  openAnthropicServer,
+  refuse,
+  sendJson,
+  streamText,
+} from '../support/anthropic/server.ts'
+import { sse, streamEvents } from '../support/anthropic/stream-events.ts'
+
+// How calls of the Messages API end when something goes wrong: cancels, times, capacities, refusals. Over real HTTP.
+
+let server: AnthropicServer
+before(async () => {
+  server = await openAnthropicServer()
+})
+afterEach(() => server.assertValid())
+after(() => server.close())
+
+const REQUEST: ModelRequest = {
+  provider: 'anthropic',
+  model: 'claude-test',
+  system: '',
+  tools: [],
+  messages: [{ role: 'user', content: [text('Look.')] }],
+  maxTokens: 100,
+  sampling: {},
+  purpose: 'turn',
+  index: 0,
+  sessionId: 's',
+}
+
+const models = (options?: AnthropicModelsOptions) => anthropicModels(server.client(), options)
+const generate = (request: Partial<ModelRequest> = {}, options?: AnthropicModelsOptions) =>
+  models(options).generate({ ...REQUEST, ...request }, { signal: new AbortController().signal })
+
+const retryable = (message: RegExp) => (error: unknown) => {
+  assert.ok(isSessionError(error, 'ModelFailed'), String(error))
+  assert.match(error.message, message)
+  assert.equal(error.details['retryable'], true)
+  return true
+}
+
+test('an abort ends the call within a second with its own reason, and closes the request: before the headers and in the stream', async () => {
+  for (const begins of [false, true]) {
+    const abort = new AbortController()
+    const reason = new Error('cancelled')
+    server.answer = (_request, response) => {
+      if (begins) streamText(response, sse(streamEvents({ content: [text('Half.')] }).slice(0, 3)))
+      setTimeout(() => abort.abort(reason), 50)
+    }
+    await assert.rejects(models().generate(REQUEST, { signal: abort.signal }), (error) => error === reason)
+    await server.received.at(-1)?.closed
+  }
+})
+
+test('fault P02: silence, pings alone, and a reply that stands still end by their own times; one that is too slow as a whole is final', async () => {
+  const [start, block, piece] = streamEvents({ content: [text('Half of it.')] })
+  const ping = { type: 'ping' }
+  const patient = { firstTokenTimeoutMs: 60_000, idleTimeoutMs: 60_000, totalTimeoutMs: 60_000 }
+  const every =
+    (events: readonly object[]) => (_request: unknown, response: Parameters<typeof streamText>[0]) => {
+      streamText(response, sse([start, ...(events.includes(ping) ? [] : [block])] as never))
+      const timer = setInterval(() => response.write(sse(events as never)), 50)
+      response.once('close', () => clearInterval(timer))
+    }
+  server.answer = () => undefined
+  await assert.rejects(
+    generate({}, { ...patient, firstTokenTimeoutMs: 300 }),
+    retryable(/said nothing for 0.3 s/),
+  )
+  server.answer = every([ping])
+  await assert.rejects(
+    generate({}, { ...patient, firstTokenTimeoutMs: 300 }),
+    retryable(/said nothing for 0.3 s/),
+  )
+  server.answer = (_request, response) => void streamText(response, sse([start, block, piece] as never))
+  await assert.rejects(generate({}, { ...patient, idleTimeoutMs: 200 }), retryable(/stood still for 0.2 s/))
+  server.answer = every([piece as object])
+  await assert.rejects(generate({}, { ...patient, totalTimeoutMs: 1_500 }), (error) => {
+    assert.ok(isSessionError(error, 'ModelFailed'))
+    assert.match(error.message, /not complete for 1.5 s/)
+    return error.details['retryable'] === false
+  })
+})
+
+test('fault P03: a model that thinks for longer than a reply may stand still is waited for', async () => {
+  const events = streamEvents({
+    content: [{ type: 'thinking', thinking: '', signature: 's' }, text('Thought.')],
+  })
+  server.answer = async (_request, response) => {
+    streamText(response, sse(events.slice(0, 2)))
+    setTimeout(() => response.end(sse(events.slice(2))), 1_500)
+  }
+  const given = await generate({}, { idleTimeoutMs: 500, firstTokenTimeoutMs: 60_000 })
+  assert.deepEqual(given.content.at(-1), text('Thought.'))
+})
+
+test('capacity comes from the list of models, once; without one from the table; an override asks nobody', async () => {
+  let asked = 0
+  server.models = (id, response) => {
+    asked++
+    sendJson(response, 200, {
+      id,
+      max_input_tokens: 500_000,
+      max_tokens: 32_000,
+      capabilities: { image_input: { supported: false } },
+    })
+  }
+  const client = models()
+  for (const _ of [1, 2])
+    assert.deepEqual(await client.capacity('claude-test'), {
+      contextWindow: 500_000,
+      maxOutputTokens: 32_000,
+      acceptsMedia: false,
+    })
+  assert.equal(asked, 1)
+  const given = { contextWindow: 9_000, maxOutputTokens: 900 }
+  assert.deepEqual(await models({ capacities: { 'claude-test': given } }).capacity('claude-test'), given)
+  assert.equal(asked, 1)
+  server.models = (_id, response) => sendJson(response, 404, { detail: 'Not Found' })
+  assert.deepEqual(await models().capacity('claude-haiku-4-5-20251001'), {
+    contextWindow: 200_000,
+    maxOutputTokens: 64_000,
+  })
+  server.models = (_id, response) => void response.destroy()
+  assert.deepEqual(await models().capacity('claude-opus-5-5'), {
+    contextWindow: 1_000_000,
+    maxOutputTokens: 128_000,
+  })
+  server.models = (id, response) => refuse(response, 404, 'not_found_error', `model: ${id}`)
+  await assert.rejects(models().capacity('claude-opus-9'), (error) => isSessionError(error, 'UnknownModel'))
+  server.models = (_id, response) => refuse(response, 401, 'authentication_error', 'invalid x-api-key')
+  await assert.rejects(models().capacity('claude-opus-5-5'), /invalid x-api-key/)
+})
+
+for (const message of [
+  'prompt is too long: 210000 tokens > 200000 maximum',
+  'input length and `max_tokens` exceed context limit: 188240 + 21333 > 200000',
+])
+  test(`"${message.slice(0, 24)}…" is an overflow, which a compaction answers`, async () => {
+    server.answer = (_request, response) => refuse(response, 400, 'invalid_request_error', message)
+    await assert.rejects(generate(), (error) => error instanceof ContextOverflowError)
+  })
+
+for (const [status, type, again] of [
+  [429, 'rate_limit_error', true],
+  [529, 'overloaded_error', true],
+  [500, 'api_error', true],
+  [401, 'authentication_error', false],
+  [400, 'invalid_request_error', false],
+] as const)
+  test(`${status} is ${again ? 'retried by Temporal, after the time that the API names' : 'final'}, asked once, with the request’s id`, async () => {
+    const before = server.received.length
+    server.answer = (_request, response) => refuse(response, status, type, 'no', { 'retry-after': '7' })
+    await assert.rejects(generate(), (error) => {
+      assert.ok(isSessionError(error, 'ModelFailed'))
+      assert.equal(error.details['retryable'], again)
+      if (again) assert.equal(error.details['retryAfterMs'], 7_000)
+      assert.match(error.message, /req_test/)
+      return true
+    })
+    assert.equal(server.received.length, before + 1)
+  })
+
+test('an error event behind a 200 is retried when it passes, else final; an answer that is no stream is none', async () => {
+  for (const [type, again] of [
+    ['overloaded_error', true],
+    ['invalid_request_error', false],
+  ] as const) {
+    const failure = { type: 'error', error: { type, message: 'broke off' } }
+    server.answer = (_request, response) =>
+      void streamText(
+        response,
+        sse([...streamEvents({ content: [text('Half.')] }).slice(0, 3), failure]),
+      ).end()
+    await assert.rejects(generate(), (error) => {
+      assert.ok(isSessionError(error, 'ModelFailed'))
+      assert.match(error.message, /broke off.*req_test/)
+      return error.details['retryable'] === again
+    })
+  }
+  server.answer = (_request, response) =>
+    sendJson(response, 200, { type: 'message', content: [text('Not streamed.')] })
+  await assert.rejects(generate(), retryable(/no stream of events/))
+})
+
+test('a redirect is not followed: neither key nor prompt reach another host', async () => {
+  const other = await openAnthropicServer()
+  server.answer = (_request, response) =>
+    void response.writeHead(307, { location: `${other.url}/v1/messages` }).end()
+  await assert.rejects(generate(), (error) => isSessionError(error, 'ModelFailed'))
+  assert.equal(other.received.length, 0)
+  other.close()
+})

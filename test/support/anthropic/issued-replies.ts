@@ -1,0 +1,42 @@
+import type { StreamedReply } from './stream-events.ts'
+import { isObject, type Json } from './valid-blocks.ts'
+
+const SIGNED = ['thinking', 'redacted_thinking']
+
+/**
+ * Reasoning must come back as it was issued: its blocks byte for byte, and before the same block as then. The API finds that out by the signature.
+ *
+ * @returns one sentence per block that was changed, invented, or torn from what it stood before
+ */
+export function issuedProblems({ messages }: Json, issued: readonly StreamedReply[]): string[] {
+  if (!Array.isArray(messages)) return []
+  return messages.flatMap((message: unknown, index) => {
+    const blocks =
+      isObject(message) && Array.isArray(message['content']) ? message['content'].filter(isObject) : []
+    return blocks.flatMap((block, place) => {
+      if (!SIGNED.includes(String(block['type']))) return []
+      const at = `messages.${index}.content.${place}`
+      const source = issued.find(({ content }) =>
+        content.some((candidate) => bare(candidate) === bare(block)),
+      )
+      if (source === undefined) return [`${at}: Invalid signature in thinking block`]
+      const from = source.content.findIndex((candidate) => bare(candidate) === bare(block))
+      const [then, now] = [source.content[from + 1], blocks[place + 1]]
+      return then === undefined || (now !== undefined && bare(then) === bare(now))
+        ? []
+        : [`${at}: thinking blocks cannot be parted from what follows them`]
+    })
+  })
+}
+
+const bare = ({ cache_control: _, ...block }: Json): string => JSON.stringify(sorted(block))
+
+function sorted(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(sorted)
+  if (!isObject(value)) return value
+  return Object.fromEntries(
+    Object.keys(value)
+      .sort()
+      .map((key) => [key, sorted(value[key])]),
+  )
+}
