@@ -148,10 +148,7 @@ const BY_WORDS: readonly (readonly [FailureKind, RegExp])[] = [
 /** What the words say of transport and service; weaker than any status but a success. */
 const BY_WEAK_WORDS: readonly (readonly [FailureKind, RegExp])[] = [
   ['authentication', /(?:invalid|incorrect|missing|no) (?:x-)?api[ _-]?key|invalid bearer token/i],
-  [
-    'model-gone',
-    /model ["'`]?[^ ]{1,100}["'`]? (?:was |is )?not found|(?:does not exist|no such model|unknown model)/i,
-  ],
+  ['model-gone', /model [^ ]{1,100} (?:was |is )?not found|does not exist|no such model|unknown model/i],
   [
     'overloaded',
     /overloaded|at capacity|capacity exceeded|loading model|server (?:is )?busy|temporarily unavailable/i,
@@ -233,7 +230,7 @@ function messageOf(
     hopelessMs === undefined
       ? ''
       : ` It asks to wait ${Math.ceil(hopelessMs / 60_000)} minutes, longer than a turn waits: try again then.`
-  if (kind === 'unknown' && status === undefined && wait === '') return words === '' ? 'no words' : words
+  if (kind === 'unknown' && wait === '') return words === '' ? 'no words' : words
   const { advice } = FAILURE_KINDS[kind]
   const sentence = `${begins}${words === '' ? 'no words' : words.replace(/\.$/, '')}${id}`
   return `${kind}: ${sentence}.${wait}${advice === '' ? '' : ` ${advice}`}`
