@@ -83,10 +83,14 @@ async function generate(
       'UnknownModel',
       `No worker of this task queue has the provider ${JSON.stringify(request.provider)}.`,
     )
+  const signal = cancellationSignal()
   const live = liveText(deps, request.sessionId, key)
   try {
-    return await askModel(client, request, { signal: cancellationSignal(), onDelta: live.add })
+    const reply = await askModel(client, request, { signal, onDelta: live.add })
+    await live.end({ keep: false })
+    return reply
   } catch (error) {
+    await live.end({ keep: !signal.aborted }) // After a cancel the turn's end keeps what stands there.
     if (error instanceof ContextOverflowError) {
       throw new SessionError('ContextOverflow', error.message, {
         ...error.named,
@@ -94,7 +98,5 @@ async function generate(
       })
     }
     throw error
-  } finally {
-    await live.end()
   }
 }

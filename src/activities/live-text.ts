@@ -6,13 +6,15 @@ const BATCH_MS = 100
 
 export interface LiveText {
   readonly add: (delta: ModelDelta) => void
-  end(): Promise<void>
+  /** Nothing is added any more. `keep`: no message will land, and what is not written yet is; else it is dropped. */
+  end(what: { readonly keep: boolean }): Promise<void>
 }
 
 /** Writes the text of a message that is being generated in batches. It is not durable: a failed write is dropped. */
 export function liveText(deps: ActivityDeps, sessionId: string, key: string): LiveText {
   let pending = ''
   let index = 0
+  let hasEnded = false
   let writing: Promise<void> = Promise.resolve()
   let timer: NodeJS.Timeout | undefined
   const flush = () => {
@@ -27,12 +29,14 @@ export function liveText(deps: ActivityDeps, sessionId: string, key: string): Li
   }
   return {
     add: ({ text }) => {
+      if (hasEnded) return // A client that ignores its abort.
       pending += text
       timer ??= setTimeout(flush, BATCH_MS)
     },
-    end: async () => {
+    end: async ({ keep }) => {
+      hasEnded = true
       clearTimeout(timer)
-      pending = ''
+      if (keep) flush()
       await writing
     },
   }

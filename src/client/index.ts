@@ -9,6 +9,7 @@ export {
   SessionError,
 } from '../shared/errors.ts'
 export type {
+  CancelReceipt,
   CompactionRecord,
   CompactionRequest,
   Reading,
@@ -25,7 +26,9 @@ export type {
 } from '../shared/session/events.ts'
 export {
   cancelCompactionSignal,
+  cancelCompactionUpdate,
   cancelTurnSignal,
+  cancelTurnUpdate,
   closeSignal,
   compactionHistoryQuery,
   configureUpdate,

@@ -8,6 +8,7 @@ import { SessionError } from '../shared/errors.ts'
 import { LIMITS } from '../shared/limits.ts'
 import type { Delivery, SessionRow, SessionStore } from '../shared/ports/store.ts'
 import {
+  type CancelReceipt,
   type CancelTurn,
   type CompactionRecord,
   type CompactionRequest,
@@ -20,6 +21,7 @@ import {
   type Receipt,
   type SessionState,
   SIGNALS,
+  UPDATES,
   type WhenBusy,
 } from '../shared/protocol.ts'
 import type { ContentBlock } from '../shared/session/content.ts'
@@ -27,6 +29,7 @@ import type { SessionEvent } from '../shared/session/events.ts'
 import { promptContent, promptProblem, utf8Bytes } from '../shared/session/prompt-content.ts'
 import { compactionHistoryQuery, contextReadingQuery, sessionStateQuery } from '../workflows/messages.ts'
 import { querySession } from './ask-worker.ts'
+import { cancel } from './cancel.ts'
 import { compactNow } from './compact-now.ts'
 import { requestCompaction } from './compaction-request.ts'
 import { type CompactionResult, compactionResult } from './compaction-result.ts'
@@ -42,7 +45,7 @@ import {
 import type { PreviewOptions } from './preview.ts'
 import type { StartOptions } from './start-session.ts'
 import { Turn } from './turn.ts'
-import { sendSignal, signalRunning } from './wake.ts'
+import { sendSignal } from './wake.ts'
 import { type Watched, type WatchOptions, watchSession } from './watch.ts'
 
 export interface SessionOptions {
@@ -228,19 +231,28 @@ export class Session {
     )
   }
 
-  /** Stops the running turn, or the named one; the log stays valid. @throws SessionError `InvalidInput`, `SessionNotFound` */
-  async cancelTurn(request: CancelTurn = {}): Promise<void> {
+  /**
+   * Stops the running turn, or the named one, with the automatic compaction that it runs; the log stays valid, and keeps what the model had said. The receipt says what was
+   * stopped and what goes on: `nothing` is no error.
+   *
+   * @throws SessionError `InvalidInput`, `SessionNotFound`; `WorkerUnavailable`: the cancel waits for a worker
+   */
+  async cancelTurn(request: CancelTurn = {}): Promise<CancelReceipt> {
     const problem = problemOf(cancelTurnSchema, request, 'cancelTurn')
     if (problem !== undefined) throw new SessionError('InvalidInput', problem)
-    await signalRunning(this.#options, SIGNALS.cancelTurn, request)
+    return cancel(this.#options, UPDATES.cancelTurn, request)
   }
 
-  /** Takes one request back; the attempt is cancelled when nobody else asked for it. @throws SessionError `InvalidInput`, `SessionNotFound` */
-  async cancelCompaction(requestId: string, reason?: string): Promise<void> {
+  /**
+   * Takes one request back; the attempt is cancelled when nobody else asked for it. A receipt as of {@link cancelTurn}.
+   *
+   * @throws SessionError `InvalidInput`, `SessionNotFound`; `WorkerUnavailable`: the cancel waits for a worker
+   */
+  async cancelCompaction(requestId: string, reason?: string): Promise<CancelReceipt> {
     const request = { requestId, ...(reason === undefined ? {} : { reason }) }
     const problem = problemOf(cancelCompactionSchema, request, 'cancelCompaction')
     if (problem !== undefined) throw new SessionError('InvalidInput', problem)
-    await signalRunning(this.#options, SIGNALS.cancelCompaction, request)
+    return cancel(this.#options, UPDATES.cancelCompaction, request)
   }
 
   /** Ends the session after the running turn; waiting prompts stay in the inbox. Closing twice is once. @throws SessionError `InvalidInput`, `SessionNotFound` */

@@ -38,7 +38,7 @@ export async function submitUpdate(
 }
 
 /** The server rejects an update that a workflow task passed over, as when a worker is replaced or starved: nothing was done, so it is sent again. */
-const isPassedOver = (error: unknown): boolean =>
+export const isPassedOver = (error: unknown): boolean =>
   error instanceof WorkflowUpdateFailedError &&
   error.cause instanceof ApplicationFailure &&
   error.cause.type === 'UnprocessedUpdate'
@@ -65,7 +65,8 @@ async function send(
   }
 }
 
-function refusal({ cause, message }: WorkflowUpdateFailedError): SessionError {
+/** By its name, as the session refused it. */
+export function refusal({ cause, message }: WorkflowUpdateFailedError): SessionError {
   const type = cause instanceof ApplicationFailure ? cause.type : undefined
   const name = errorNameOf(type) ?? 'InvalidInput'
   return new SessionError(name, cause?.message ?? message)

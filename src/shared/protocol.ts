@@ -26,6 +26,8 @@ export const UPDATES = {
   submitCompaction: 'submitCompaction',
   configure: 'configure',
   undoCompaction: 'undoCompaction',
+  cancelTurn: 'cancelTurn',
+  cancelCompaction: 'cancelCompaction',
 } as const
 export const QUERIES = {
   sessionState: 'sessionState',
@@ -104,6 +106,21 @@ export const cancelCompactionSchema = z.strictObject({
   reason: z.string().max(1000).optional(),
 })
 export type CancelCompaction = z.infer<typeof cancelCompactionSchema>
+
+/** Answer of a cancel, within one workflow task: what it has stopped, and what it leaves running. */
+export const cancelReceiptSchema = z.strictObject({
+  /**
+   * `prompt`: one that waited. `request`: a compaction that waited, or one that others asked for, too. `starting`: the turn that is just starting, if it
+   * gets the number that was named. `nothing`: there was nothing to cancel.
+   */
+  stopped: z.enum(['turn', 'prompt', 'compaction', 'request', 'starting', 'nothing']),
+  /** What was stopped: the turn's number, null before it has one; the compaction, also one that a turn ran. */
+  turn: z.int().positive().nullable(),
+  compactionId: z.string().nullable(),
+  /** What goes on: a compaction that a person asked for outlives the turn that it ran in. */
+  goesOn: z.strictObject({ turn: z.int().positive().nullable(), compactionId: z.string().nullable() }),
+})
+export type CancelReceipt = z.infer<typeof cancelReceiptSchema>
 
 export const closeSchema = z.strictObject({
   requestId: requestIdSchema.optional(),

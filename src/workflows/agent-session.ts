@@ -14,6 +14,7 @@ import {
   sessionWorkflowInputSchema,
 } from '../shared/protocol.ts'
 import { serveAskedCompaction } from './attempt-run.ts'
+import { registerCancelHandlers } from './cancel-handlers.ts'
 import { registerControlHandlers } from './control-handlers.ts'
 import { failureMessage, failureType, sessionFailure } from './failures.ts'
 import { serveControls } from './serve-controls.ts'
@@ -37,6 +38,7 @@ export async function agentSession(input: SessionWorkflowInput): Promise<void> {
     problem === undefined ? input.carried : undefined,
   )
   registerHandlers(session)
+  registerCancelHandlers(session)
   registerControlHandlers(session)
   try {
     if (problem !== undefined)

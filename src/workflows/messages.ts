@@ -2,6 +2,7 @@ import { defineQuery, defineSignal, defineUpdate } from '@temporalio/workflow'
 import type { ConfigureMessage, PinMessage, UndoMessage, UnpinMessage } from '../shared/control-protocol.ts'
 import {
   type CancelCompaction,
+  type CancelReceipt,
   type CancelTurn,
   type CloseRequest,
   type CompactionRecord,
@@ -44,6 +45,13 @@ export const submitCompactionUpdate = defineUpdate<Receipt, [CompactionRequest]>
 export const undoCompactionUpdate = defineUpdate<Receipt, [UndoMessage]>(UPDATES.undoCompaction)
 /** Another model, system prompt, tools or policy, from the next step boundary on. Needs a `requestId`; a receipt as for {@link undoCompactionUpdate}. */
 export const configureUpdate = defineUpdate<Receipt, [ConfigureMessage]>(UPDATES.configure)
+
+/** As {@link cancelTurnSignal}; the answer says what was stopped. */
+export const cancelTurnUpdate = defineUpdate<CancelReceipt, [CancelTurn]>(UPDATES.cancelTurn)
+/** As {@link cancelCompactionSignal}; the answer says what was stopped. */
+export const cancelCompactionUpdate = defineUpdate<CancelReceipt, [CancelCompaction]>(
+  UPDATES.cancelCompaction,
+)
 
 export const sessionStateQuery = defineQuery<SessionState>(QUERIES.sessionState)
 /** The newest compactions of the session, newest first, a running one included. All of them are in the store. */

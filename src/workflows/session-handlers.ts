@@ -1,12 +1,8 @@
 import { ApplicationFailure, log, setHandler, workflowInfo } from '@temporalio/workflow'
 import type { z } from 'zod'
 import {
-  type CancelCompaction,
-  type CancelTurn,
   type CloseRequest,
   type CompactionRequest,
-  cancelCompactionSchema,
-  cancelTurnSchema,
   closeSchema,
   compactionRequestSchema,
   type PromptMessage,
@@ -39,10 +35,6 @@ export function registerHandlers(session: SessionState): void {
   onSignal(session, SIGNALS.prompt, promptMessageSchema, (message) => offerPrompt(session, message))
   onSignal(session, SIGNALS.requestCompaction, compactionRequestSchema, (request) =>
     offerCompaction(session, request),
-  )
-  onSignal(session, SIGNALS.cancelTurn, cancelTurnSchema, (message) => cancelTurn(session, message))
-  onSignal(session, SIGNALS.cancelCompaction, cancelCompactionSchema, (message) =>
-    cancelCompaction(session, message),
   )
   onSignal(session, SIGNALS.close, closeSchema, (message) => close(session, message))
   setHandler(submitPromptUpdate, (message) => submitPrompt(session, message), {
@@ -117,19 +109,6 @@ function submitPrompt(session: SessionState, message: PromptMessage): Receipt {
 const promptRefusal = (session: SessionState, message: NamedPrompt): Refusal | undefined =>
   session.closing === null ? session.prompts.refusal(message) : closingRefusal('prompt')
 
-function cancelTurn(session: SessionState, { turn, requestId, reason }: CancelTurn): undefined {
-  const running = session.turn
-  if (requestId !== undefined && running?.requestId !== requestId) {
-    if (session.prompts.drop(requestId) === 'stored') {
-      session.settlements.push({ requestId, state: 'refused', error: cancelledNote(reason) })
-    }
-    return
-  }
-  if (running === null) return
-  if (turn !== undefined && running.number === null) running.earlyCancel = { turn, reason }
-  else if (turn === undefined || turn === running.number) session.stopTurn(reason)
-}
-
 // Compactions
 
 function offerCompaction(session: SessionState, request: CompactionRequest): Refusal | undefined {
@@ -162,15 +141,6 @@ function addCompaction(session: SessionState, request: NamedRequest, whenBusy: W
   return status
 }
 
-function cancelCompaction(session: SessionState, { requestId, reason }: CancelCompaction): undefined {
-  const result = session.compactions.withdraw(requestId)
-  if (result === 'withdrawn')
-    session.settlements.push({ requestId, state: 'refused', error: cancelledNote(reason) })
-  if (result !== 'last' || session.attempt === null) return
-  session.attempt.cancelReason = reason
-  session.attempt.cancel()
-}
-
 // Close
 
 function close(session: SessionState, message: CloseRequest): undefined {
@@ -181,9 +151,6 @@ export const closingRefusal = (what: string): Refusal => ({
   error: 'SessionClosed',
   why: `${what}: the session is closing; start it again to reopen it`,
 })
-
-const cancelledNote = (reason: string | undefined): string =>
-  reason === undefined ? 'Cancelled' : `Cancelled: ${reason}`
 
 export function nextAutoId(session: SessionState, message: unknown): string {
   session.autoIds++

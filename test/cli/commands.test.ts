@@ -274,7 +274,7 @@ describe('a turn that takes long', () => {
       await watching.says(/user hello/)
       await fails(1, /busy: Session slow is busy: add --wait/, 'compact slow --detach')
       await stateOf('slow', /^status +running turn 1, step 1$/m)
-      await ok('cancel', 'slow', '--prompt', 'p1', '--reason', 'too slow')
+      assert.equal(await ok('cancel', 'slow', '--prompt', 'p1', '--reason', 'too slow'), 'Stopped turn 1.\n')
       await watching.says(/turn\/end aborted: too slow/)
       watching.interrupt()
       const watched = await watching.done
@@ -283,6 +283,11 @@ describe('a turn that takes long', () => {
       assert.deepEqual(
         lines(watched.stdout).map((line, index) => line.startsWith(`#${index} `)),
         lines(watched.stdout).map(() => true),
+      )
+      await fails(
+        3,
+        /^NotFound: Nothing to cancel in session slow: no prompt p1 waits or runs\./,
+        'cancel slow --prompt p1',
       )
       const again = await run('prompt', 'slow', 'hello', '--id', 'p1', '--json')
       assert.deepEqual([again.code, JSON.parse(again.stdout).reason], [1, 'aborted'])

@@ -1,0 +1,50 @@
+import { randomUUID } from 'node:crypto'
+import { WorkflowNotFoundError, WorkflowUpdateFailedError } from '@temporalio/client'
+import { isSessionError } from '../shared/errors.ts'
+import type { CancelReceipt } from '../shared/protocol.ts'
+import { askWorker } from './ask-worker.ts'
+import { poll } from './poll.ts'
+import type { SessionOptions } from './session.ts'
+import { isPassedOver, refusal } from './submit-update.ts'
+import { signalRunning } from './wake.ts'
+
+/** Of a session that does not run. */
+const NOTHING: CancelReceipt = {
+  stopped: 'nothing',
+  turn: null,
+  compactionId: null,
+  goesOn: { turn: null, compactionId: null },
+}
+
+/**
+ * Cancels by the update of this name. Without a worker the signal of the same name waits for one.
+ *
+ * @throws SessionError `SessionNotFound`, `WorkerUnavailable`
+ */
+export async function cancel(options: SessionOptions, name: string, message: object): Promise<CancelReceipt> {
+  try {
+    return await askWorker(options, () => ask(options, name, message))
+  } catch (error) {
+    if (error instanceof WorkflowNotFoundError || isSessionError(error, 'WorkerUnavailable'))
+      await signalRunning(options, name, message)
+    if (error instanceof WorkflowNotFoundError) return NOTHING
+    throw error
+  }
+}
+
+async function ask(options: SessionOptions, name: string, message: object): Promise<CancelReceipt> {
+  const updateId = randomUUID()
+  const handle = options.client.workflow.getHandle(options.sessionId)
+  let passedOver: unknown
+  const receipt = await poll(options.workerTimeoutMs, async () => {
+    try {
+      return await handle.executeUpdate<CancelReceipt, [object]>(name, { args: [message], updateId })
+    } catch (error) {
+      if (!isPassedOver(error)) throw error instanceof WorkflowUpdateFailedError ? refusal(error) : error
+      passedOver = error
+      return undefined
+    }
+  })
+  if (receipt === undefined) throw passedOver
+  return receipt
+}
