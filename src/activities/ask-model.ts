@@ -1,4 +1,3 @@
-import { Context } from '@temporalio/activity'
 import { ApplicationFailure } from '@temporalio/common'
 import { z } from 'zod'
 import { isSessionError, SessionError } from '../shared/errors.ts'
@@ -10,27 +9,11 @@ import {
   type ModelRequest,
 } from '../shared/ports/model.ts'
 import { problemOf } from '../shared/protocol.ts'
-import type { FailureKind, ProviderFailure } from '../shared/refusals/provider-failure.ts'
 import { modelErrorOf } from '../shared/refusals/refusal-of.ts'
 import { contentSchema } from '../shared/session/content.ts'
 import { usageSchema } from '../shared/session/events.ts'
+import { modelFailed } from './model-failed.ts'
 import { untilAborted } from './until-aborted.ts'
-
-/** A failure that says nothing of itself may be the network: after so many attempts of the activity it is final. */
-export const ATTEMPTS_OF_UNKNOWN = 5
-
-/**
- * Attempts of the activity after which a failure is final. Limits and overloads pass, and cost nothing: they have what the activity has, 30 attempts in
- * 30 minutes. A reply that breaks off is paid each time.
- */
-const ATTEMPTS: { readonly [kind in FailureKind]?: number } = {
-  server: 10,
-  connection: 10,
-  timeout: 3,
-  'cut-stream': ATTEMPTS_OF_UNKNOWN,
-  'broken-reply': ATTEMPTS_OF_UNKNOWN,
-  unknown: ATTEMPTS_OF_UNKNOWN,
-}
 
 const replySchema = z.object({
   content: contentSchema,
@@ -72,10 +55,4 @@ async function generate(
     const modelError = modelErrorOf(error, Date.now())
     throw modelError instanceof ContextOverflowError ? modelError : modelFailed(modelError.failure)
   }
-}
-
-function modelFailed({ message, ...failure }: ProviderFailure): SessionError {
-  const { attempt } = Context.current().info
-  const retryable = failure.retryable && attempt < (ATTEMPTS[failure.kind] ?? Number.POSITIVE_INFINITY)
-  return new SessionError('ModelFailed', message, { ...failure, retryable })
 }

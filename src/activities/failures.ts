@@ -1,6 +1,8 @@
 import { ApplicationFailure, CancelledFailure } from '@temporalio/common'
 import { type ErrorName, isSessionError } from '../shared/errors.ts'
+import { ModelCallError } from '../shared/ports/model.ts'
 import { redact } from '../shared/refusals/redact.ts'
+import { modelFailed } from './model-failed.ts'
 
 /** Failures that another attempt can heal; every other expected failure is final. */
 const RETRYABLE: ReadonlySet<ErrorName> = new Set(['StoreUnavailable', 'HeadMoved', 'NotOwner'])
@@ -17,6 +19,8 @@ const JITTER = 0.1
  */
 export function toFailure(error: unknown): Error {
   if (error instanceof CancelledFailure || error instanceof ApplicationFailure) return error
+  // What the client says of a model when a session starts, or of a summarizer's window.
+  if (error instanceof ModelCallError) return toFailure(modelFailed(error.failure))
   if (isSessionError(error)) {
     const delay = error.details['retryAfterMs']
     return ApplicationFailure.create({

@@ -2,6 +2,11 @@ export {
   type AnthropicModelsOptions,
   anthropicModels,
 } from '../activities/models/anthropic/anthropic-models.ts'
+export {
+  type OpenAIClient,
+  type OpenAIModelsOptions,
+  openaiModels,
+} from '../activities/models/openai/openai-models.ts'
 export { replayModel, replayTools } from '../activities/models/replay.ts'
 export {
   type ScriptedAnswer,

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
 import { after, afterEach, before, test } from 'node:test'
 import { isSessionError } from '../../src/shared/errors.ts'
-import { ContextOverflowError, type ModelRequest } from '../../src/shared/ports/model.ts'
+import { ContextOverflowError, ModelCallError, type ModelRequest } from '../../src/shared/ports/model.ts'
+import type { FailureKind } from '../../src/shared/refusals/provider-failure.ts'
 import { text } from '../../src/shared/session/content.ts'
 import { type AnthropicModelsOptions, anthropicModels } from '../../src/worker/index.ts'
 import {
@@ -39,10 +40,11 @@ const models = (options?: AnthropicModelsOptions) => anthropicModels(server.clie
 const generate = (request: Partial<ModelRequest> = {}, options?: AnthropicModelsOptions) =>
   models(options).generate({ ...REQUEST, ...request }, { signal: new AbortController().signal })
 
-const retryable = (message: RegExp) => (error: unknown) => {
-  assert.ok(isSessionError(error, 'ModelFailed'), String(error))
+const failed = (kind: FailureKind, retryable: boolean, message: RegExp) => (error: unknown) => {
+  assert.ok(error instanceof ModelCallError, String(error))
+  assert.equal(error.failure.kind, kind)
   assert.match(error.message, message)
-  assert.equal(error.details['retryable'], true)
+  assert.equal(error.failure.retryable, retryable)
   return true
 }
 
@@ -72,21 +74,23 @@ test('fault P02: silence, pings alone, and a reply that stands still end by thei
   server.answer = () => undefined
   await assert.rejects(
     generate({}, { ...patient, firstTokenTimeoutMs: 300 }),
-    retryable(/said nothing for 0.3 s/),
+    failed('timeout', true, /said nothing for 0.3 s/),
   )
   server.answer = every([ping])
   await assert.rejects(
     generate({}, { ...patient, firstTokenTimeoutMs: 300 }),
-    retryable(/said nothing for 0.3 s/),
+    failed('timeout', true, /said nothing for 0.3 s/),
   )
   server.answer = (_request, response) => void streamText(response, sse([start, block, piece] as never))
-  await assert.rejects(generate({}, { ...patient, idleTimeoutMs: 200 }), retryable(/stood still for 0.2 s/))
+  await assert.rejects(
+    generate({}, { ...patient, idleTimeoutMs: 200 }),
+    failed('timeout', true, /stood still for 0.2 s/),
+  )
   server.answer = every([piece as object])
-  await assert.rejects(generate({}, { ...patient, totalTimeoutMs: 1_500 }), (error) => {
-    assert.ok(isSessionError(error, 'ModelFailed'))
-    assert.match(error.message, /not complete for 1.5 s/)
-    return error.details['retryable'] === false
-  })
+  await assert.rejects(
+    generate({}, { ...patient, totalTimeoutMs: 1_500 }),
+    failed('timeout', false, /not complete for 1.5 s/),
+  )
 })
 
 test('fault P03: a model that thinks for longer than a reply may stand still is waited for', async () => {
@@ -148,30 +152,28 @@ for (const message of [
     await assert.rejects(generate(), (error) => error instanceof ContextOverflowError)
   })
 
-for (const [status, type, again] of [
-  [429, 'rate_limit_error', true],
-  [529, 'overloaded_error', true],
-  [500, 'api_error', true],
-  [401, 'authentication_error', false],
-  [400, 'invalid_request_error', false],
+for (const [status, type, kind, again] of [
+  [429, 'rate_limit_error', 'rate-limit', true],
+  [529, 'overloaded_error', 'overloaded', true],
+  [500, 'api_error', 'server', true],
+  [401, 'authentication_error', 'authentication', false],
+  [400, 'invalid_request_error', 'invalid-request', false],
 ] as const)
   test(`${status} is ${again ? 'retried by Temporal, after the time that the API names' : 'final'}, asked once, with the request’s id`, async () => {
     const before = server.received.length
     server.answer = (_request, response) => refuse(response, status, type, 'no', { 'retry-after': '7' })
     await assert.rejects(generate(), (error) => {
-      assert.ok(isSessionError(error, 'ModelFailed'))
-      assert.equal(error.details['retryable'], again)
-      if (again) assert.equal(error.details['retryAfterMs'], 7_000)
-      assert.match(error.message, /req_test/)
+      failed(kind, again, /req_test/)(error)
+      assert.equal((error as ModelCallError).failure.retryAfterMs, again ? 7_000 : undefined)
       return true
     })
     assert.equal(server.received.length, before + 1)
   })
 
 test('an error event behind a 200 is retried when it passes, else final; an answer that is no stream is none', async () => {
-  for (const [type, again] of [
-    ['overloaded_error', true],
-    ['invalid_request_error', false],
+  for (const [type, kind, again] of [
+    ['overloaded_error', 'overloaded', true],
+    ['invalid_request_error', 'invalid-request', false],
   ] as const) {
     const failure = { type: 'error', error: { type, message: 'broke off' } }
     server.answer = (_request, response) =>
@@ -179,22 +181,18 @@ test('an error event behind a 200 is retried when it passes, else final; an answ
         response,
         sse([...streamEvents({ content: [text('Half.')] }).slice(0, 3), failure]),
       ).end()
-    await assert.rejects(generate(), (error) => {
-      assert.ok(isSessionError(error, 'ModelFailed'))
-      assert.match(error.message, /broke off.*req_test/)
-      return error.details['retryable'] === again
-    })
+    await assert.rejects(generate(), failed(kind, again, /broke off.*req_test/))
   }
   server.answer = (_request, response) =>
     sendJson(response, 200, { type: 'message', content: [text('Not streamed.')] })
-  await assert.rejects(generate(), retryable(/no stream of events/))
+  await assert.rejects(generate(), failed('broken-reply', true, /no stream of events/))
 })
 
 test('a redirect is not followed: neither key nor prompt reach another host', async () => {
   const other = await openAnthropicServer()
   server.answer = (_request, response) =>
     void response.writeHead(307, { location: `${other.url}/v1/messages` }).end()
-  await assert.rejects(generate(), (error) => isSessionError(error, 'ModelFailed'))
+  await assert.rejects(generate(), failed('redirect', false, /req_test|307/))
   assert.equal(other.received.length, 0)
   other.close()
 })

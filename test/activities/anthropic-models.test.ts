@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, afterEach, before, test } from 'node:test'
-import { isSessionError } from '../../src/shared/errors.ts'
-import type { ModelRequest } from '../../src/shared/ports/model.ts'
+import { ModelCallError, type ModelRequest } from '../../src/shared/ports/model.ts'
 import { type ContentBlock, text } from '../../src/shared/session/content.ts'
 import type { Usage } from '../../src/shared/session/events.ts'
 import { type AnthropicModelsOptions, anthropicModels } from '../../src/worker/index.ts'
@@ -189,9 +188,9 @@ test('a call that max_tokens cut comes without its input; cut without a reason, 
 })
 
 const retryable = (message: RegExp) => (error: unknown) => {
-  assert.ok(isSessionError(error, 'ModelFailed'), String(error))
+  assert.ok(error instanceof ModelCallError, String(error))
   assert.match(error.message, message)
-  assert.equal(error.details['retryable'], true)
+  assert.equal(error.failure.retryable, true)
   return true
 }
 

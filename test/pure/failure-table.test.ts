@@ -20,8 +20,13 @@ const CODES: readonly (readonly [FailureKind, ...string[]])[] = [
   ['timeout', 'timeout_error', 'ETIMEDOUT', 'UND_ERR_CONNECT_TIMEOUT', 'UND_ERR_TIMEOUT', 'TimeoutError'],
   ['untrusted-server', 'CERT_HAS_EXPIRED', 'ERR_TLS_CERT_ALTNAME_INVALID', 'SELF_SIGNED_CERT_IN_CHAIN'],
   ['untrusted-server', 'UNABLE_TO_VERIFY_LEAF_SIGNATURE', 'UNABLE_TO_GET_ISSUER_CERT', 'ERR_TLS_CERT'],
-  ['redirect', 'unexpected_redirect'],
+  ['timeout', 'CallTimeout'],
+  ['cut-stream', 'CutStream'],
+  ['broken-reply', 'BrokenReply'],
+  ['too-large-reply', 'TooLargeReply'],
   ['server', 'api_error', 'server_error', 'internal_server_error'],
+  ['rate-limit', 'rate_limit_error', 'rate_limit_exceeded'],
+  ['invalid-request', 'invalid_request_error'],
 ]
 
 /** Said without a status. */

@@ -38,7 +38,10 @@ export const FAILURE_KINDS = {
     retryable: false,
     advice: "The server's certificate is not trusted: check the base URL and NODE_EXTRA_CA_CERTS.",
   },
-  'too-large-reply': { retryable: false, advice: '' },
+  'too-large-reply': {
+    retryable: false,
+    advice: 'No reply is that long: check the base URL, and what stands between.',
+  },
   'invalid-request': { retryable: false, advice: '' },
 } as const satisfies Readonly<Record<string, { readonly retryable: boolean; readonly advice: string }>>
 
@@ -130,7 +133,11 @@ const BY_CODE: readonly (readonly [FailureKind, RegExp])[] = [
     'untrusted-server',
     /^(?:CERT_\w+|ERR_TLS_CERT\w*|DEPTH_ZERO_SELF_SIGNED_CERT|SELF_SIGNED_CERT_IN_CHAIN|UNABLE_TO_(?:VERIFY|GET)\w+|ERR_SSL_WRONG_VERSION_NUMBER)$/,
   ],
-  ['redirect', /^(?:unexpected_redirect)$/],
+  // Errors of this package's clients, by name.
+  ['timeout', /^CallTimeout$/],
+  ['cut-stream', /^CutStream$/],
+  ['broken-reply', /^BrokenReply$/],
+  ['too-large-reply', /^TooLargeReply$/],
 ]
 
 /** Words that say more than the status does. */
@@ -153,6 +160,7 @@ const BY_WEAK_WORDS: readonly (readonly [FailureKind, RegExp])[] = [
     'overloaded',
     /overloaded|at capacity|capacity exceeded|loading model|server (?:is )?busy|temporarily unavailable/i,
   ],
+  ['too-large-reply', /response has more than \d+ bytes/i],
   ['redirect', /unexpected redirect|redirect mode is set to error/i],
   [
     'untrusted-server',
@@ -188,20 +196,23 @@ const BY_STATUS: Readonly<Record<number, FailureKind>> = {
   529: 'overloaded',
 }
 
-/** Ollama gives the first with every status. */
-const SERVER_CODE = /^(?:api_error|server_error|internal_server_error)$/i
+/** Codes that say less than any status; an error event after a 200 has nothing else. Ollama gives the first with every status. */
+const BY_WEAK_CODE: readonly (readonly [FailureKind, RegExp])[] = [
+  ['server', /^(?:api_error|server_error|internal_server_error)$/i],
+  ['rate-limit', /^rate_limit_(?:error|exceeded)$/],
+  ['invalid-request', /^invalid_request_error$/],
+]
 
 function kindOf({ status, type, codes = [], text }: FailedCall, refusal: Refusal | null): FailureKind {
   const known = type === undefined ? codes : [type, ...codes]
-  const certain = known.map((code) => firstOf(BY_CODE, code)).find((kind) => kind !== undefined)
+  const certain = anyOf(BY_CODE, known)
   if (certain !== undefined) return certain
   if (status === 401 || status === 402) return BY_STATUS[status] ?? 'unknown'
   const said = firstOf(BY_WORDS, text)
   if (said !== undefined) return said
   if (refusal !== null) return refusal.kind
   const weak = firstOf(BY_WEAK_WORDS, text)
-  if (status === undefined)
-    return known.some((code) => SERVER_CODE.test(code)) ? 'server' : (weak ?? 'unknown')
+  if (status === undefined) return anyOf(BY_WEAK_CODE, known) ?? weak ?? 'unknown'
   if (status >= 500 && weak === 'overloaded') return 'overloaded'
   const byStatus = BY_STATUS[status]
   if (byStatus !== undefined) return byStatus
@@ -210,6 +221,9 @@ function kindOf({ status, type, codes = [], text }: FailedCall, refusal: Refusal
   if (status >= 300) return 'redirect'
   return weak ?? 'broken-reply'
 }
+
+const anyOf = (table: readonly (readonly [FailureKind, RegExp])[], texts: readonly string[]) =>
+  texts.map((text) => firstOf(table, text)).find((kind) => kind !== undefined)
 
 const firstOf = (table: readonly (readonly [FailureKind, RegExp])[], text: string): FailureKind | undefined =>
   table.find(([, pattern]) => pattern.test(text))?.[0]

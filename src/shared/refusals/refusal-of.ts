@@ -3,6 +3,7 @@ import { classifyRefusal, type Refusal } from './classify.ts'
 import { errorFields } from './error-fields.ts'
 import { FAILURE_KINDS, type ProviderFailure, providerFailure } from './provider-failure.ts'
 import { redact } from './redact.ts'
+import type { HeaderReader } from './retry-delay.ts'
 
 /**
  * Why a provider refused, read from whatever its client threw: an `Error` with the words in its message, the errors of the Anthropic,
@@ -22,23 +23,35 @@ export function overflowOf(error: unknown): ContextOverflowError | null {
   return overflowError(error, refusal)
 }
 
+/** Headers of a response. */
+type Answered = { get(name: string): string | null }
+
 /**
  * What any error of any client means, by its fields alone, so that the official SDKs' errors need no import: status, type, codes, words, headers
  * and causes, through one table.
  *
  * @param now milliseconds since 1970
+ * @param answered headers of the response that had begun, when the error has none
  */
-export function failureOf(error: unknown, now: number): ProviderFailure {
-  return isCallError(error) ? error.failure : providerFailure({ ...errorFields(error), now })
+export function failureOf(error: unknown, now: number, answered?: Answered): ProviderFailure {
+  if (isCallError(error)) return error.failure
+  const fields = errorFields(error)
+  const headers: HeaderReader = (name) => fields.headers(name) ?? answered?.get(name) ?? undefined
+  const failure = providerFailure({ ...fields, headers, now })
+  return isFinal(error) ? { ...failure, retryable: false } : failure
 }
 
 /**
  * What a model client throws for an error of its SDK or of its own: {@link ContextOverflowError} where a compaction may help, else
  * {@link ModelCallError}. Sessions do the same with what a client lets through.
  */
-export function modelErrorOf(error: unknown, now: number): ContextOverflowError | ModelCallError {
+export function modelErrorOf(
+  error: unknown,
+  now: number,
+  answered?: Answered,
+): ContextOverflowError | ModelCallError {
   if (error instanceof ContextOverflowError || error instanceof ModelCallError) return error
-  const failure = failureOf(error, now)
+  const failure = failureOf(error, now, answered)
   return failure.kind === 'context-overflow' || failure.kind === 'request-bytes'
     ? overflowError(error, failure)
     : new ModelCallError(failure, error)
@@ -53,6 +66,10 @@ function overflowError(
     ...(requestTokens === undefined ? {} : { requestTokens }),
   })
 }
+
+/** A client may know that another attempt would end as this one did: a call that took its whole time, for example. */
+const isFinal = (error: unknown): boolean =>
+  error instanceof Error && 'isFinal' in error && error.isFinal === true
 
 /** By its fields: it may come from another copy of the package. */
 const isCallError = (error: unknown): error is ModelCallError =>

@@ -1,7 +1,7 @@
 import type { Anthropic } from '@anthropic-ai/sdk'
 import type { ModelCallContext, ModelClient, ModelReply, ModelRequest } from '../../../shared/ports/model.ts'
-import { type CallTimes, callClock } from './call-clock.ts'
-import { callFailure } from './call-failure.ts'
+import { modelErrorOf } from '../../../shared/refusals/refusal-of.ts'
+import { type CallTimes, callClock } from '../call-clock.ts'
 import { guardedTransport } from './guarded-transport.ts'
 import { type KnownCapacity, modelCapacities } from './model-capacities.ts'
 import { readReply } from './read-reply.ts'
@@ -60,7 +60,7 @@ async function generate(
     return await readReply(answer, clock, listeners)
   } catch (error) {
     signal.throwIfAborted()
-    throw callFailure(clock.timeout() ?? error, `${request.provider}/${request.model}`, response.headers)
+    throw modelErrorOf(clock.timeout() ?? error, Date.now(), response.headers)
   } finally {
     clock.stop()
   }

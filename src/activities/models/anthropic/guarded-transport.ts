@@ -1,7 +1,5 @@
 import type { Anthropic } from '@anthropic-ai/sdk'
-
-/** Far more than any reply has: a body that grows beyond it is no reply, whatever its length was said to be. */
-const MAX_RESPONSE_BYTES = 64 * 1024 * 1024
+import { boundedBody } from '../bounded-body.ts'
 
 type RequestOptions = NonNullable<Parameters<Anthropic['messages']['create']>[1]>
 
@@ -22,23 +20,8 @@ export function guardedTransport(
         ]
         const named = all.filter((name) => name !== '')
         if (named.length > 0) own.set('anthropic-beta', named.join(','))
-        return bounded(await next(request))
+        return boundedBody(await next(request))
       },
     ],
   }
-}
-
-function bounded(response: Response): Response {
-  if (response.body === null) return response
-  let bytes = 0
-  const counter = new TransformStream<Uint8Array, Uint8Array>({
-    transform(chunk, controller) {
-      bytes += chunk.byteLength
-      if (bytes > MAX_RESPONSE_BYTES)
-        controller.error(new Error(`The response has more than ${MAX_RESPONSE_BYTES} bytes.`))
-      else controller.enqueue(chunk)
-    },
-  })
-  const { status, statusText, headers } = response
-  return new Response(response.body.pipeThrough(counter), { status, statusText, headers })
 }

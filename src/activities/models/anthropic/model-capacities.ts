@@ -1,7 +1,7 @@
 import type { Anthropic } from '@anthropic-ai/sdk'
 import { SessionError } from '../../../shared/errors.ts'
 import type { ModelCapacity } from '../../../shared/ports/model.ts'
-import { callFailure } from './call-failure.ts'
+import { modelErrorOf } from '../../../shared/refusals/refusal-of.ts'
 import { guardedTransport } from './guarded-transport.ts'
 import { tabledCapacity } from './model-table.ts'
 
@@ -62,7 +62,7 @@ async function asked(api: Anthropic, model: string): Promise<Answer> {
         'UnknownModel',
         `The API has no model ${JSON.stringify(model)}: ${error.message}`,
       )
-    if (tabled === undefined || isUnauthorized(error)) throw callFailure(error, `anthropic/${model}`)
+    if (tabled === undefined || isUnauthorized(error)) throw modelErrorOf(error, Date.now())
     return { capacity: tabled, keptMs: KEPT_FROM_TABLE_MS }
   }
 }

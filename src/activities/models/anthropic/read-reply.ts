@@ -1,7 +1,8 @@
 import { Stream } from '@anthropic-ai/sdk/streaming'
 import type { ModelCallContext, ModelReply } from '../../../shared/ports/model.ts'
-import type { CallClock, CallPhase } from './call-clock.ts'
-import { BrokenStream, type Draft, emptyDraft, replyOf, take } from './reply-events.ts'
+import type { CallClock, CallPhase } from '../call-clock.ts'
+import { BrokenReply } from '../reply-errors.ts'
+import { type Draft, emptyDraft, replyOf, take } from './reply-events.ts'
 
 /** An error that came as an event, behind a status that said that all is well. */
 class ErrorEvent extends Error {
@@ -17,7 +18,7 @@ class ErrorEvent extends Error {
 /**
  * Reads one streamed reply, from its first event to its last.
  *
- * @throws BrokenStream unless the whole message came, ErrorEvent, and what the connection throws
+ * @throws BrokenReply or CutStream unless the whole message came, ErrorEvent, and what the connection throws
  */
 export async function readReply(
   response: Response,
@@ -39,7 +40,7 @@ export async function readReply(
     }
   } catch (error) {
     // What happens to the connection after the last event takes nothing from the message.
-    if (!draft.ended || error instanceof BrokenStream) throw error
+    if (!draft.ended || error instanceof BrokenReply) throw error
   }
   return replyOf(draft)
 }
@@ -48,7 +49,7 @@ function requireEvents(response: Response): void {
   const type = response.headers.get('content-type') ?? 'none'
   if (!type.includes('text/event-stream')) {
     response.body?.cancel().catch(() => undefined)
-    throw new BrokenStream(`the answer is no stream of events, its content type is ${JSON.stringify(type)}`)
+    throw new BrokenReply(`the answer is no stream of events, its content type is ${JSON.stringify(type)}`)
   }
 }
 
@@ -56,7 +57,7 @@ function parsedEvent(data: string): unknown {
   try {
     return JSON.parse(data)
   } catch {
-    throw new BrokenStream('an event is no JSON')
+    throw new BrokenReply('an event is no JSON')
   }
 }
 

@@ -1,12 +1,8 @@
 import type { ModelReply } from '../../../shared/ports/model.ts'
 import type { ContentBlock } from '../../../shared/session/content.ts'
 import type { Usage } from '../../../shared/session/events.ts'
+import { BrokenReply, CutStream } from '../reply-errors.ts'
 import { type DraftBlock, draftBlock, finished, grown } from './reply-blocks.ts'
-
-/** What came is not the stream of one whole reply. */
-export class BrokenStream extends Error {
-  override readonly name = 'BrokenStream'
-}
 
 /** A reply while it is streamed. Only {@link replyOf} makes a message of it, and only when it is whole. */
 export interface Draft {
@@ -33,21 +29,20 @@ type Fields = Readonly<Record<string, unknown>>
  * Takes one event. Kinds of events that are not known are passed over, as the API asks for.
  *
  * @returns text that it added
- * @throws BrokenStream for an event that cannot stand here
+ * @throws BrokenReply for an event that cannot stand here
  */
 export function take(draft: Draft, event: unknown): string {
   const fields = fieldsOf(event, 'event')
   const { type } = fields
-  if (!draft.started && type !== 'message_start' && isKnown(type))
-    throw new BrokenStream(`${type} came first`)
-  if (draft.ended) throw new BrokenStream(`${String(type)} came after the end of the message`)
+  if (!draft.started && type !== 'message_start' && isKnown(type)) throw new BrokenReply(`${type} came first`)
+  if (draft.ended) throw new BrokenReply(`${String(type)} came after the end of the message`)
   switch (type) {
     case 'message_start':
       start(draft, fieldsOf(fields['message'], 'message'))
       return ''
     case 'content_block_start': {
       if (fields['index'] !== draft.blocks.length)
-        throw new BrokenStream(`block ${fields['index']} is out of order`)
+        throw new BrokenReply(`block ${fields['index']} is out of order`)
       draft.blocks.push(draftBlock(fieldsOf(fields['content_block'], 'content block') as ContentBlock))
       return ''
     }
@@ -77,9 +72,9 @@ const KNOWN = /^(?:message|content_block)_/
 const isKnown = (type: unknown): boolean => typeof type === 'string' && KNOWN.test(type)
 
 function start(draft: Draft, message: Fields): void {
-  if (draft.started) throw new BrokenStream('a second message began')
+  if (draft.started) throw new BrokenReply('a second message began')
   const { role, model, usage, content } = message
-  if (role !== 'assistant') throw new BrokenStream(`the message has the role ${JSON.stringify(role)}`)
+  if (role !== 'assistant') throw new BrokenReply(`the message has the role ${JSON.stringify(role)}`)
   draft.started = true
   draft.model = typeof model === 'string' ? model : undefined
   draft.usage = mergeUsage(null, usage)
@@ -90,7 +85,7 @@ function start(draft: Draft, message: Fields): void {
 
 function openBlock({ blocks }: Draft, index: unknown): number {
   if (typeof index === 'number' && blocks[index]?.open === true) return index
-  throw new BrokenStream(`there is no open block ${String(index)}`)
+  throw new BrokenReply(`there is no open block ${String(index)}`)
 }
 
 function finish(draft: Draft, { delta, usage }: Fields): void {
@@ -118,17 +113,17 @@ function mergeUsage(known: Usage | null, told: unknown): Usage | null {
 /** Stop reasons after which every block is whole. After any other, calls may be half written, and nobody runs them. */
 const WHOLE = new Set(['end_turn', 'tool_use', 'stop_sequence', 'pause_turn'])
 
-/** The message, once its stream has ended. @throws BrokenStream when a part of it is missing */
+/** The message, once its stream has ended. @throws CutStream or BrokenReply when a part of it is missing */
 export function replyOf({ blocks, model, usage, stopReason, ended }: Draft): ModelReply {
-  if (!ended) throw new BrokenStream('the stream ended before the message did')
-  if (stopReason === null) throw new BrokenStream('the message has no stop reason')
+  if (!ended) throw new CutStream('the stream ended before the message did')
+  if (stopReason === null) throw new BrokenReply('the message has no stop reason')
   const isWhole = WHOLE.has(stopReason)
-  if (isWhole && blocks.some(({ open }) => open)) throw new BrokenStream('a block of the message has no end')
+  if (isWhole && blocks.some(({ open }) => open)) throw new BrokenReply('a block of the message has no end')
   return {
     content: blocks.map((block) => {
       const content = finished(block)
       if (content !== undefined) return content
-      if (isWhole) throw new BrokenStream('the input of a call is no JSON')
+      if (isWhole) throw new BrokenReply('the input of a call is no JSON')
       return block.block
     }),
     stopReason,
@@ -139,5 +134,5 @@ export function replyOf({ blocks, model, usage, stopReason, ended }: Draft): Mod
 
 function fieldsOf(value: unknown, what: string): Fields {
   if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value as Fields
-  throw new BrokenStream(`the ${what} is no object`)
+  throw new BrokenReply(`the ${what} is no object`)
 }

@@ -1,0 +1,124 @@
+import type { OpenAI } from 'openai'
+import {
+  type ModelCallContext,
+  ModelCallError,
+  type ModelCapacity,
+  type ModelClient,
+  type ModelReply,
+  type ModelRequest,
+} from '../../../shared/ports/model.ts'
+import { failureOf, modelErrorOf } from '../../../shared/refusals/refusal-of.ts'
+import { boundedBody } from '../bounded-body.ts'
+import { type CallTimes, callClock } from '../call-clock.ts'
+import { listedCapacity } from './openai-capacity.ts'
+import { ReplyBuilder } from './openai-reply.ts'
+import { chatRequest } from './openai-request.ts'
+
+/** What is used of `OpenAI`, the client class of the package `openai`, which is not among this package's dependencies: pass an instance of version 6. */
+export interface OpenAIClient {
+  readonly baseURL: string
+  readonly chat: { readonly completions: object }
+  readonly models: object
+}
+
+export interface OpenAIModelsOptions extends Partial<CallTimes> {
+  /** By model: what stands here is not asked of the server. Whether images go along is said here alone; default false, images become labels. */
+  readonly capacities?: Readonly<Record<string, Partial<ModelCapacity>>>
+  /** Default: `max_completion_tokens` for api.openai.com, `max_tokens` for every other server. */
+  readonly maxTokensField?: 'max_tokens' | 'max_completion_tokens'
+}
+
+const TOTAL_MS = { turn: 570_000, summary: 300_000 } as const
+const FIRST_TOKEN_MS = 280_000
+const IDLE_MS = 90_000
+
+/**
+ * Models behind an API of chat completions, such as OpenAI's, Ollama's, llama.cpp's, vLLM's or LM Studio's:
+ * `models: { local: openaiModels(new OpenAI({ baseURL: 'http://127.0.0.1:11434/v1', apiKey: 'none' })) }`. Key, base URL, headers and `fetch` are
+ * those of the given client; its own retries are off here, because Temporal retries. Every reply is streamed.
+ *
+ * A window that neither `capacities` nor the server's list of models tells is unknown: pressure is off then unless the policy has `thresholdTokens`.
+ */
+export function openaiModels(client: OpenAIClient, options: OpenAIModelsOptions = {}): ModelClient {
+  const api = guarded(client as OpenAI)
+  const capacities = options.capacities ?? {}
+  const acceptsMedia = (model: string) => capacities[model]?.acceptsMedia ?? false
+  return {
+    capacity: async (model) => ({
+      ...(await capacityOf(api, model, capacities[model])),
+      acceptsMedia: acceptsMedia(model),
+    }),
+    generate: (request, context) => generate(api, request, context, options, acceptsMedia(request.model)),
+  }
+}
+
+/** Reasoning comes without text, and may be slow. */
+const hasOutput = ({ choices }: OpenAI.ChatCompletionChunk): boolean => {
+  const delta = choices?.[0]?.delta
+  return Boolean(delta?.content) || (delta?.tool_calls?.length ?? 0) > 0
+}
+
+/** The same client without retries, redirects (key and prompt would go to another host) and endless bodies, and without its log, which would repeat what a server said. */
+function guarded(client: OpenAI): OpenAI {
+  const { fetch = globalThis.fetch } = client as unknown as { readonly fetch?: typeof globalThis.fetch }
+  return client.withOptions({
+    maxRetries: 0,
+    logLevel: 'off',
+    fetch: async (input, init) => boundedBody(await fetch(input, { ...init, redirect: 'manual' })),
+  })
+}
+
+async function capacityOf(
+  api: OpenAI,
+  model: string,
+  known: Partial<ModelCapacity> = {},
+): Promise<Pick<ModelCapacity, 'contextWindow' | 'maxOutputTokens'>> {
+  const { contextWindow, maxOutputTokens } = known
+  if (contextWindow !== undefined) return { contextWindow, maxOutputTokens: maxOutputTokens ?? null }
+  try {
+    const listed = await listedCapacity(api, model)
+    return { ...listed, ...(maxOutputTokens === undefined ? {} : { maxOutputTokens }) }
+  } catch (error) {
+    throw new ModelCallError(failureOf(error, Date.now()), error)
+  }
+}
+
+async function generate(
+  api: OpenAI,
+  request: ModelRequest,
+  { signal, onDelta, onUsage }: ModelCallContext,
+  options: OpenAIModelsOptions,
+  acceptsMedia: boolean,
+): Promise<ModelReply> {
+  const totalTimeoutMs = options.totalTimeoutMs ?? TOTAL_MS[request.purpose]
+  const clock = callClock(signal, {
+    totalTimeoutMs,
+    firstTokenTimeoutMs: options.firstTokenTimeoutMs ?? FIRST_TOKEN_MS,
+    idleTimeoutMs: options.idleTimeoutMs ?? IDLE_MS,
+  })
+  const isHosted = new URL(api.baseURL).hostname === 'api.openai.com'
+  const body = chatRequest(request, {
+    maxTokensField: options.maxTokensField ?? (isHosted ? 'max_completion_tokens' : 'max_tokens'),
+    acceptsMedia,
+  })
+  let headers: Headers | undefined
+  try {
+    const reply = new ReplyBuilder()
+    const answer = await api.chat.completions
+      .create(body, { signal: clock.signal, timeout: totalTimeoutMs })
+      .withResponse()
+    headers = answer.response.headers
+    for await (const chunk of answer.data) {
+      const said = reply.add(chunk)
+      if (said !== '') onDelta?.({ text: said })
+      if (reply.usage !== null) onUsage?.(reply.usage)
+      clock.tick(reply.isComplete && reply.usage !== null ? 'done' : hasOutput(chunk) ? 'writing' : 'waiting')
+    }
+    return reply.reply()
+  } catch (error) {
+    signal.throwIfAborted()
+    throw modelErrorOf(clock.timeout() ?? error, Date.now(), headers)
+  } finally {
+    clock.stop()
+  }
+}
