@@ -3,6 +3,7 @@ import type { SessionRow } from '../shared/ports/store.ts'
 import { isToolUse, type ToolUseBlock, text } from '../shared/session/content.ts'
 import type { Header, NewEvent, SessionEvent } from '../shared/session/events.ts'
 import { keys } from '../shared/session/keys.ts'
+import { isCutOff, isWhole } from '../shared/session/stop-reasons.ts'
 import { priceContent } from '../shared/tokens/price.ts'
 import type { ActivityDeps } from './deps.ts'
 import { COMPACT_TOOL } from './tools/compact-tool.ts'
@@ -18,10 +19,6 @@ export interface CodeAnswer {
 
 export const callsOf = (reply: Assistant): ToolUseBlock[] => reply.data.content.filter(isToolUse)
 
-/** A reply that was cut off ends the turn: its calls may be half written, so none of them runs. */
-export const wasCutOff = ({ data }: Assistant): boolean =>
-  data.stopReason === 'max_tokens' || data.stopReason === 'model_context_window_exceeded'
-
 const isCompactCall = ({ name }: ToolUseBlock): boolean => name === COMPACT_TOOL.name
 
 /**
@@ -34,11 +31,11 @@ export function codeAnswers(
   asksAgain: boolean,
 ): CodeAnswer[] {
   const offersCompact = header.tools.some((tool) => tool.name === COMPACT_TOOL.name)
-  const isCut = wasCutOff(reply)
+  const { stopReason } = reply.data
   let compactSeen = false
   let running = 0
   return callsOf(reply).flatMap((call): CodeAnswer[] => {
-    if (isCut) return [errorAnswer(reply, call, CUT_OFF)]
+    if (!isWhole(stopReason)) return [errorAnswer(reply, call, notRun(stopReason))]
     if (offersCompact && isCompactCall(call)) {
       const said = asksAgain ? ASKED_BEFORE : compactSeen ? ALREADY_ASKED : ACCEPTED
       compactSeen = true
@@ -74,7 +71,10 @@ export async function compactCallOf(
   return answers.find((answer) => answer.compact)?.call
 }
 
-const CUT_OFF = 'This call was cut off by the limit of the reply and was not run. Make a smaller call.'
+const notRun = (stopReason: string) =>
+  isCutOff(stopReason)
+    ? 'This call was cut off by the limit of the reply and was not run. Make a smaller call.'
+    : `This call was not run: the reply ended as ${JSON.stringify(stopReason)}, after which a call may be half written.`
 const ACCEPTED =
   'Accepted: the conversation is compacted once all calls of this step are answered. Go on with the task afterwards.'
 const ALREADY_ASKED = 'Already asked for in this step.'

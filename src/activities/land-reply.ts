@@ -2,11 +2,12 @@ import { learnFromUsage } from '../shared/compaction/meter.ts'
 import { SessionError } from '../shared/errors.ts'
 import { LIMITS } from '../shared/limits.ts'
 import type { ModelReply, ModelRequest } from '../shared/ports/model.ts'
-import type { Actor, SessionRow, SurfaceSnapshot } from '../shared/ports/store.ts'
+import type { Actor, EndTurn, SessionRow, SurfaceSnapshot } from '../shared/ports/store.ts'
 import type { Tool, ToolRules } from '../shared/ports/tool.ts'
 import type { ToolUseBlock } from '../shared/session/content.ts'
 import type { NewEvent, TurnEndReason } from '../shared/session/events.ts'
 import { keys } from '../shared/session/keys.ts'
+import { isCutOff, isPaused, isWhole } from '../shared/session/stop-reasons.ts'
 import { wellFormed } from '../shared/session/well-formed.ts'
 import { priceContent } from '../shared/tokens/price.ts'
 import type { CallModelInput, CallModelResult } from './call-model.ts'
@@ -17,7 +18,6 @@ import {
   codeAnswers,
   compactCallOf,
   runningCalls,
-  wasCutOff,
 } from './code-answers.ts'
 import type { ActivityDeps } from './deps.ts'
 import { timeoutOf } from './execute-tool.ts'
@@ -71,12 +71,12 @@ export async function landReply(deps: ActivityDeps, landing: Landing): Promise<C
     generation: surface.generation,
     headSeq: surface.head,
   })
-  const reason = endReason(assistant)
+  const end = endOf(assistant)
   await writePaid(() =>
     asOwner(deps, sessionId, actor, (owner) =>
-      reason === undefined
+      end === undefined
         ? deps.store.append({ sessionId, actor: owner, turn, events, meter })
-        : deps.store.endTurn({ sessionId, actor: owner, turn, reason, events, meter }),
+        : deps.store.endTurn({ sessionId, actor: owner, turn, ...end, events, meter }),
     ),
   )
   const landed = await recordedReply(deps, input)
@@ -135,10 +135,18 @@ function rulesOf(tools: readonly Tool[], name: string): { timeoutMs: number; ret
   return { timeoutMs: timeoutOf(rules), ...(rules.retries ? { retries: rules.retries } : {}) }
 }
 
-function endReason(event: Assistant): TurnEndReason | undefined {
-  if (event.data.stopReason === 'refusal') return 'blocked'
-  if (wasCutOff(event)) return 'max-tokens'
-  return callsOf(event).length === 0 ? 'completed' : undefined
+/** How the turn ends with a reply; undefined when it goes on. */
+function endOf(event: Assistant): Pick<EndTurn, 'reason' | 'message' | 'code'> | undefined {
+  const { stopReason, content } = event.data
+  if (stopReason === 'refusal') return { reason: 'blocked' }
+  if (isCutOff(stopReason)) return { reason: 'max-tokens' }
+  if (callsOf(event).length === 0) return isPaused(stopReason, content) ? undefined : { reason: 'completed' }
+  if (isWhole(stopReason)) return undefined
+  return {
+    reason: 'error',
+    code: 'UnknownStopReason',
+    message: `The reply has calls and ended as ${JSON.stringify(stopReason)}, which nobody here knows: none of them was run.`,
+  }
 }
 
 function compactCall(call: ToolUseBlock): { callId: string; focus?: string } {

@@ -9,6 +9,7 @@ import { type ContentBlock, text } from '../../src/shared/session/content.ts'
 import type { NewEvent, SessionEvent } from '../../src/shared/session/events.ts'
 import { priceContent } from '../../src/shared/tokens/price.ts'
 import { type ScriptedAnswer, type ScriptedReply, scriptedModel } from '../../src/worker/index.ts'
+import type { Wire } from './anthropic/wire.ts'
 import { eventually } from './eventually.ts'
 import { receivedProblems, storeProblems } from './fault-checks.ts'
 import { openRealSessions, type RealSessions } from './real-sessions.ts'
@@ -74,8 +75,11 @@ type Result = Awaited<ReturnType<Session['prompt']>>['result']
 export const TIGHT_BYTES = 4_000_000
 const OPEN_MS = 90_000
 
-/** @param others tools beside `work`; a session that uses them names all of its tools */
-export async function openFaultSessions(others: readonly Tool[] = []): Promise<FaultSessions> {
+/**
+ * @param others tools beside `work`; a session that uses them names all of its tools
+ * @param wire every call goes over it, and what it finds wrong with any request is among the problems of each session
+ */
+export async function openFaultSessions(others: readonly Tool[] = [], wire?: Wire): Promise<FaultSessions> {
   const models = new Map<string, FaultModel>()
   const work = new Map<string, RunTool>()
   const seen = new Map<string, Seen & { readonly problems: string[]; seededReplies: number }>()
@@ -126,8 +130,9 @@ export async function openFaultSessions(others: readonly Tool[] = []): Promise<F
       return (work.get(context.sessionId) ?? (async () => 'done'))(input, context)
     },
   }
+  const asked = wire === undefined ? client : wire.over(client)
   const bench = await openRealSessions(
-    { scripted: client, tight: { ...client, maxRequestBytes: TIGHT_BYTES } },
+    { scripted: asked, tight: { ...asked, maxRequestBytes: TIGHT_BYTES } },
     [tool, ...others],
   )
   // A crowded machine may need longer than the client waits.
@@ -179,7 +184,13 @@ export async function openFaultSessions(others: readonly Tool[] = []): Promise<F
         },
         async sound() {
           const events = await bench.log(session)
-          assert.deepEqual([...problems, ...(await storeProblems(bench.store, session.id, events))], [])
+          const wireProblems = wire?.problems ?? []
+          const found = [
+            ...problems,
+            ...wireProblems,
+            ...(await storeProblems(bench.store, session.id, events)),
+          ]
+          assert.deepEqual(found, [])
           return events
         },
       }

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import type { ModelRequest } from '../../src/shared/ports/model.ts'
 import { type ContentBlock, isToolUse, type Message, text } from '../../src/shared/session/content.ts'
+import { openWire, type Wire } from '../support/anthropic/wire.ts'
 import {
   call,
   endings,
@@ -15,11 +16,16 @@ import { png } from '../support/png.ts'
 
 // Theme E: reasoning and signatures. The provider takes a signed block only as it wrote it.
 
+let wire: Wire
 let faults: FaultSessions
 before(async () => {
-  faults = await openFaultSessions()
+  wire = await openWire({ future: ['vendor', 'hologram', 'signature', 'provider_metadata'] })
+  faults = await openFaultSessions([], wire)
 })
-after(() => faults.close())
+after(async () => {
+  await faults.close()
+  wire.close()
+})
 
 const thinking = (n: number): ContentBlock => ({
   type: 'thinking',

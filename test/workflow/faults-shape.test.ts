@@ -3,6 +3,7 @@ import { after, before, describe, test } from 'node:test'
 import { ManualCompactionError } from '../../src/shared/errors.ts'
 import type { ModelRequest } from '../../src/shared/ports/model.ts'
 import { type ContentBlock, text } from '../../src/shared/session/content.ts'
+import { openWire, type Wire } from '../support/anthropic/wire.ts'
 import {
   call,
   endings,
@@ -22,11 +23,16 @@ import { whenIdle } from '../support/real-sessions.ts'
 
 // Themes B and F on the real workflow: what triggers the next compaction, and the shape of the requests after one.
 
+let wire: Wire
 let faults: FaultSessions
 before(async () => {
-  faults = await openFaultSessions()
+  wire = await openWire({ future: ['anything'] })
+  faults = await openFaultSessions([], wire)
 })
-after(() => faults.close())
+after(async () => {
+  await faults.close()
+  wire.close()
+})
 
 const surfaceOf = async ({ session }: FaultSession) => (await faults.store.surface(session.id)).nodes
 const lastMessage = (request: ModelRequest | undefined) => request?.messages.at(-1)

@@ -20,7 +20,10 @@ export interface ModelRequest {
 
 export interface ModelReply {
   readonly content: readonly ContentBlock[]
-  /** The Anthropic vocabulary: `end_turn`, `tool_use`, `max_tokens`, `stop_sequence`, `pause_turn`, `refusal`, … */
+  /**
+   * The Anthropic vocabulary: `end_turn`, `tool_use`, `max_tokens`, `stop_sequence`, `pause_turn`, `refusal`, `model_context_window_exceeded`. Calls run
+   * after the first two and `stop_sequence` and `pause_turn` only; after any other they may be half written.
+   */
   readonly stopReason: string
   /** Null when the provider reported none. */
   readonly usage: Usage | null

@@ -16,13 +16,14 @@ export function issuedProblems({ messages }: Json, issued: readonly StreamedRepl
     return blocks.flatMap((block, place) => {
       if (!SIGNED.includes(String(block['type']))) return []
       const at = `messages.${index}.content.${place}`
-      const source = issued.find(({ content }) =>
-        content.some((candidate) => bare(candidate) === bare(block)),
-      )
-      if (source === undefined) return [`${at}: Invalid signature in thinking block`]
-      const from = source.content.findIndex((candidate) => bare(candidate) === bare(block))
-      const [then, now] = [source.content[from + 1], blocks[place + 1]]
-      return then === undefined || (now !== undefined && bare(then) === bare(now))
+      const nextOf = (content: readonly Json[]) => {
+        const from = content.findIndex((candidate) => bare(candidate) === bare(block))
+        return from < 0 ? [] : [content[from + 1]]
+      }
+      const then = issued.flatMap(({ content }) => nextOf(content))
+      if (then.length === 0) return [`${at}: Invalid signature in thinking block`]
+      const now = blocks[place + 1]
+      return then.some((next) => next === undefined || (now !== undefined && bare(next) === bare(now)))
         ? []
         : [`${at}: thinking blocks cannot be parted from what follows them`]
     })

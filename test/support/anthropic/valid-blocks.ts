@@ -8,7 +8,7 @@ export const isObject = (value: unknown): value is Json =>
 interface Shape {
   readonly roles: readonly ('user' | 'assistant')[]
   readonly keys: readonly string[]
-  readonly problem?: (block: Json) => string | undefined
+  readonly problem?: (block: Json, future: readonly string[]) => string | undefined
 }
 
 const NAME = /^[A-Za-z0-9_-]{1,128}$/
@@ -49,7 +49,7 @@ const SHAPES: Readonly<Record<string, Shape>> = {
   tool_result: {
     roles: ['user'],
     keys: ['tool_use_id', 'content', 'is_error', 'toolset_name'],
-    problem: (block) => filled(block, 'tool_use_id') ?? resultProblem(block),
+    problem: (block, future) => filled(block, 'tool_use_id') ?? resultProblem(block, future),
   },
   thinking: {
     roles: ['assistant'],
@@ -106,7 +106,7 @@ export function blockProblems(
   for (const key of Object.keys(block))
     if (!keys.includes(key) && !future.includes(key))
       problems.push(`${at}.${type}.${key}: Extra inputs are not permitted`)
-  const problem = shape.problem?.(block)
+  const problem = shape.problem?.(block, future)
   if (problem !== undefined) problems.push(`${at}.${type}: ${problem}`)
   return problems
 }
@@ -133,7 +133,7 @@ function sourceProblem({ source }: Json, types: readonly string[]): string | und
 
 const IN_RESULT = ['text', 'image', 'document', 'search_result', 'tool_reference']
 
-function resultProblem({ content, is_error: isError }: Json): string | undefined {
+function resultProblem({ content, is_error: isError }: Json, future: readonly string[]): string | undefined {
   if (content === undefined || typeof content === 'string') return undefined
   if (!Array.isArray(content)) return 'content is neither text nor list'
   for (const [index, part] of content.entries()) {
@@ -141,7 +141,7 @@ function resultProblem({ content, is_error: isError }: Json): string | undefined
       return `content.${index} may not stand in a result`
     if (isError === true && part['type'] !== 'text') return `content.${index}: an error has only text`
     const [problem] =
-      part['type'] === 'tool_reference' ? [] : blockProblems(part, 'user', `content.${index}`, [])
+      part['type'] === 'tool_reference' ? [] : blockProblems(part, 'user', `content.${index}`, future)
     if (problem !== undefined) return problem
   }
   return undefined
