@@ -1,4 +1,6 @@
 import { z } from 'zod'
+import { isCheckpointNode } from '../shared/compaction/checkpoint-node.ts'
+import { mediaIn } from '../shared/compaction/media.ts'
 import { isSessionError } from '../shared/errors.ts'
 import type { SessionRow } from '../shared/ports/store.ts'
 import {
@@ -10,7 +12,7 @@ import {
 } from '../shared/recall/answers.ts'
 import { isRecalled, type Recalled } from '../shared/recall/event-text.ts'
 import { HISTORY_TOOL, QUERY_MAX_CHARS } from '../shared/recall/history-tool.ts'
-import { type ToolUseBlock, text } from '../shared/session/content.ts'
+import { type ContentBlock, type ToolUseBlock, text } from '../shared/session/content.ts'
 import type { SessionEvent } from '../shared/session/events.ts'
 import { headOf } from '../shared/session/well-formed.ts'
 import { priceContent } from '../shared/tokens/price.ts'
@@ -116,18 +118,35 @@ async function answerSeq(
       `Event #${seq} is a ${event.type}: only messages, results and outputs of tools can be read. ${HISTORY_TOOL.name} {"query": text} finds their numbers.`,
     )
   const part = renderPart(event, from, limit)
-  return part === undefined
-    ? errorResult(
-        `Event #${event.seq} ends before character ${from}: ask with a smaller "from", or without it.`,
-      )
-    : answer(part)
+  if (part === undefined)
+    return errorResult(
+      `Event #${event.seq} ends before character ${from}: ask with a smaller "from", or without it.`,
+    )
+  return from === 0 ? withMedia(part, event, limit) : answer(part)
 }
+
+/** Its first images and documents, as far as the answer has room for them; what is left out is counted. */
+function withMedia(part: string, event: Recalled, { maxTokens }: AnswerLimit): ExecutedCall {
+  const all = event.data.content.flatMap(mediaIn)
+  if (all.length === 0) return answer(part)
+  const shown: ContentBlock[] = []
+  const spare = maxTokens - priceContent([text(part)]) - NOTE_TOKENS
+  for (const block of all) if (priceContent([...shown, block]) <= spare) shown.push(block)
+  const hidden = all.length - shown.length
+  const note =
+    hidden === 0
+      ? []
+      : [text(`[${hidden} of its ${all.length} images and documents cost too many tokens to be shown here.]`)]
+  return { content: [text(part), ...shown, ...note], isError: false }
+}
+
+const NOTE_TOKENS = 30
 
 /** The event; in the place of a shortened result the one that holds all of it. Null when its body was erased. */
 async function wholeEvent(store: Store, sessionId: string, seq: number): Promise<SessionEvent | null> {
   try {
     const [event] = await store.events(sessionId, { after: seq - 1, limit: 1 })
-    const whole = event?.type === 'tool/result' ? (event.data.full ?? copiedFrom(event)) : undefined
+    const whole = event === undefined ? undefined : wholeSeq(event)
     if (event === undefined || whole === undefined || whole === seq) return event ?? null
     return await wholeEvent(store, sessionId, whole)
   } catch (error) {
@@ -136,7 +155,12 @@ async function wholeEvent(store: Store, sessionId: string, seq: number): Promise
   }
 }
 
-const copiedFrom = ({ surfaceOp, sourceEventSeqs }: SessionEvent): number | undefined =>
-  surfaceOp === 'append' ? undefined : sourceEventSeqs?.[0]
+function wholeSeq(event: SessionEvent): number | undefined {
+  if (event.surfaceOp === 'append' || isCheckpointNode(event)) return fullOf(event)
+  return fullOf(event) ?? event.sourceEventSeqs?.[0]
+}
+
+const fullOf = (event: SessionEvent): number | undefined =>
+  event.type === 'tool/result' ? event.data.full : undefined
 
 const answer = (said: string): ExecutedCall => ({ content: [text(said)], isError: false })

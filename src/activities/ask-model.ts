@@ -2,8 +2,8 @@ import { ApplicationFailure } from '@temporalio/common'
 import { z } from 'zod'
 import { isSessionError, SessionError } from '../shared/errors.ts'
 import {
-  ContextOverflowError,
   type ModelCallContext,
+  ModelCallError,
   type ModelClient,
   type ModelReply,
   type ModelRequest,
@@ -25,8 +25,9 @@ const replySchema = z.object({
 /**
  * One call of a model client. It ends with the caller's cancel, also when the client ignores its signal.
  *
- * @throws ContextOverflowError and SessionError as the client throws them; an error that says that the request is too long as the former; anything else as
- * SessionError `ModelFailed`, whose details say the kind, whether and when Temporal tries again, and the provider's request id
+ * @throws ContextOverflowError, RefusedMediaError and SessionError as the client throws them; an error that says that the request is too long, or names an
+ * image, as one of the former; anything else as SessionError `ModelFailed`, whose details say the kind, whether and when Temporal tries again, and the
+ * provider's request id
  */
 export async function askModel(
   client: ModelClient,
@@ -50,9 +51,8 @@ async function generate(
   try {
     return await client.generate(request, context)
   } catch (error) {
-    if (error instanceof ContextOverflowError || error instanceof ApplicationFailure || isSessionError(error))
-      throw error
+    if (error instanceof ApplicationFailure || isSessionError(error)) throw error
     const modelError = modelErrorOf(error, Date.now())
-    throw modelError instanceof ContextOverflowError ? modelError : modelFailed(modelError.failure)
+    throw modelError instanceof ModelCallError ? modelFailed(modelError.failure) : modelError
   }
 }

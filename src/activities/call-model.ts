@@ -1,9 +1,15 @@
 import { cancellationSignal } from '@temporalio/activity'
 import type { z } from 'zod'
 import type { callModelInputSchema, callModelResultSchema } from '../shared/activity-protocol.ts'
+import { planMediaRelief } from '../shared/compaction/media.ts'
 import { SessionError } from '../shared/errors.ts'
-import { ContextOverflowError, type ModelReply, type ModelRequest } from '../shared/ports/model.ts'
-import type { Actor, SurfaceSnapshot } from '../shared/ports/store.ts'
+import {
+  ContextOverflowError,
+  type ModelReply,
+  type ModelRequest,
+  RefusedMediaError,
+} from '../shared/ports/model.ts'
+import type { Actor, SessionRow, SurfaceSnapshot } from '../shared/ports/store.ts'
 import type { ContentBlock } from '../shared/session/content.ts'
 import type { NewEvent } from '../shared/session/events.ts'
 import { keys } from '../shared/session/keys.ts'
@@ -13,12 +19,14 @@ import { askModel } from './ask-model.ts'
 import type { ActivityDeps } from './deps.ts'
 import { landReply, recordedReply } from './land-reply.ts'
 import { liveText } from './live-text.ts'
+import { MOST_MEDIA_PASSES, mediaPass, mediaRemedy } from './media-pass.ts'
 import { microPass } from './micro-pass.ts'
 import { openStep } from './open-step.ts'
 import { asOwner, callingRun } from './owner.ts'
 import { preflight } from './preflight.ts'
 import { countReplies, loadSession } from './session-view.ts'
 import { tellCompactOutcome } from './tell-compact-outcome.ts'
+import { byteRelief } from './too-many-bytes.ts'
 import { turnRequest } from './turn-request.ts'
 
 export type CallModelInput = z.infer<typeof callModelInputSchema>
@@ -41,11 +49,58 @@ export async function callModel(deps: ActivityDeps, input: CallModelInput): Prom
   const surface = await microPass(deps, input, actor)
   const [session, replies] = await Promise.all([loadSession(deps, sessionId), countReplies(deps, sessionId)])
   await announce(deps, { turn, step, actor, session, surface, replies })
-  const request = turnRequest(sessionId, session.header, surface.nodes, replies)
-  const refusal = await preflight(deps, { session, surface, request, turn })
+  const sending = { deps, input, actor, session, replies }
+  const fitting = await withinBytes(sending, surface)
+  const refusal = await preflight(deps, { ...requestOf(sending, fitting), session, turn })
   if (refusal !== null) return { kind: 'needs-compaction', ...refusal }
-  const reply = await generate(deps, request, surface, keys.assistant(turn, step))
-  return landReply(deps, { input, actor, session, surface, request, reply })
+  const sent = await sendWithoutRefusedMedia(sending, fitting)
+  return landReply(deps, { input, actor, session, ...sent })
+}
+
+interface Sending {
+  readonly deps: ActivityDeps
+  readonly input: CallModelInput
+  readonly actor: Actor
+  readonly session: SessionRow
+  readonly replies: number
+}
+
+const requestOf = ({ input, session, replies }: Sending, surface: SurfaceSnapshot) => ({
+  surface,
+  request: turnRequest(input.sessionId, session.header, surface.nodes, replies),
+})
+
+/** The surface without its oldest images and documents, as far as the request has too many bytes. */
+async function withinBytes(sending: Sending, surface: SurfaceSnapshot): Promise<SurfaceSnapshot> {
+  const { deps, input, actor } = sending
+  const { request } = requestOf(sending, surface)
+  const relief = byteRelief(request, deps.models[request.provider])
+  return relief === null
+    ? surface
+    : mediaPass(deps, input, actor, (nodes, tool) => planMediaRelief(nodes, relief, tool))
+}
+
+/** Asks the model; what it refuses because of images and documents is asked again without those. */
+async function sendWithoutRefusedMedia(
+  sending: Sending,
+  first: SurfaceSnapshot,
+): Promise<{ surface: SurfaceSnapshot; request: ModelRequest; reply: ModelReply }> {
+  const { deps, input, actor } = sending
+  for (let surface = first, passes = 0; ; passes++) {
+    const { request } = requestOf(sending, surface)
+    try {
+      return {
+        surface,
+        request,
+        reply: await generate(deps, request, keys.assistant(input.turn, input.step)),
+      }
+    } catch (error) {
+      const plan = passes < MOST_MEDIA_PASSES ? mediaRemedy(error, request) : null
+      const relieved = plan === null ? surface : await mediaPass(deps, input, actor, plan)
+      if (relieved.generation === surface.generation) throw asFailure(error, surface)
+      surface = relieved
+    }
+  }
 }
 
 async function joinPrompts(
@@ -71,12 +126,7 @@ async function joinPrompts(
   }
 }
 
-async function generate(
-  deps: ActivityDeps,
-  request: ModelRequest,
-  surface: SurfaceSnapshot,
-  key: string,
-): Promise<ModelReply> {
+async function generate(deps: ActivityDeps, request: ModelRequest, key: string): Promise<ModelReply> {
   const client = deps.models[request.provider]
   if (client === undefined)
     throw new SessionError(
@@ -91,12 +141,12 @@ async function generate(
     return reply
   } catch (error) {
     await live.end({ keep: !signal.aborted }) // After a cancel the turn's end keeps what stands there.
-    if (error instanceof ContextOverflowError) {
-      throw new SessionError('ContextOverflow', error.message, {
-        ...error.named,
-        generation: surface.generation,
-      })
-    }
     throw error
   }
+}
+
+function asFailure(error: unknown, { generation }: SurfaceSnapshot): unknown {
+  if (error instanceof ContextOverflowError)
+    return new SessionError('ContextOverflow', error.message, { ...error.named, generation })
+  return error instanceof RefusedMediaError ? new SessionError('ModelFailed', error.message) : error
 }

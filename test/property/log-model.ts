@@ -1,3 +1,4 @@
+import { isCheckpointNode } from '../../src/shared/compaction/checkpoint-node.ts'
 import type { ErrorName } from '../../src/shared/errors.ts'
 import { isSessionError } from '../../src/shared/errors.ts'
 import type { Append, CompactionPlan, OpenAttempt, SessionStore } from '../../src/shared/ports/store.ts'
@@ -114,12 +115,20 @@ const step: Prepare = (model, { pick, other, flaw }) => {
   return appending(model, flaw === 3 ? null : turn, flaw === 4 ? opened : [...ended, ...opened, ...results])
 }
 
+/** A node that a copy may stand for. */
+const isCopied = (node: SurfaceNode): node is SurfaceNode & NewEvent<'tool/result' | 'user/message'> =>
+  node.type === 'tool/result' || (node.type === 'user/message' && !isCheckpointNode(node))
+
+const withOtherFacts = (shadow: NewEvent<'tool/result' | 'user/message'>): NewEvent =>
+  shadow.type === 'tool/result'
+    ? { ...shadow, data: { ...shadow.data, isError: true } }
+    : { ...shadow, data: { ...shadow.data, source: 'context' } }
+
 const copy: Prepare = (model, { pick, other, flaw }) => {
-  const results = model.state.surface.filter((node) => node.type === 'tool/result')
-  const target = flaw === 1 ? nodeAt(model, pick) : results[pick % Math.max(1, results.length)]
+  const copied = model.state.surface.filter(isCopied)
+  const target = flaw === 1 ? nodeAt(model, pick) : copied[pick % Math.max(1, copied.length)]
   if (target === undefined) return append(model, { kind: 'append', pick, other, flaw })
-  const original =
-    target.type === 'tool/result' ? target : { ...toolResult(1, 1, 'none', ''), tokens: target.tokens }
+  const original = isCopied(target) ? target : { ...toolResult(1, 1, 'none', ''), tokens: target.tokens }
   const [price, shadow] = shadowCopy(original, flaw === 2 ? other % model.state.nextSeq : target.seq)
   const events: NewEvent[] = [
     flaw === 3
@@ -127,7 +136,7 @@ const copy: Prepare = (model, { pick, other, flaw }) => {
       : price,
     ...(flaw === 4 ? [userMessage(`b${pick}`, 'between')] : []),
     flaw === 5
-      ? { ...shadow, data: { ...shadow.data, isError: true } }
+      ? withOtherFacts(shadow)
       : flaw === 6
         ? { ...shadow, sourceEventSeqs: [] }
         : flaw === 7

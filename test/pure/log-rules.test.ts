@@ -109,8 +109,8 @@ describe('surface operations', () => {
     })
   })
   it('append keeps the order of the log', () => assert.deepEqual(seqsOf(withMessages()), [2, 3]))
-  it('only a checkpoint replaces as a message', () => {
-    refuses(withMessages(), /can only be appended/, {
+  it('only a checkpoint replaces a span', () => {
+    refuses(withMessages(), /exactly one user\/message/, {
       ...userMessage('x', 'x'),
       surfaceOp: { op: 'replace', start: 2, end: 3 },
     })
@@ -170,6 +170,17 @@ describe('shadow copies', () => {
     })
     const [, copyOfSecond] = shadowCopy(second, 7)
     refuses(append(inTurn(), second), /price must stand directly before/, price, copyOfSecond)
+  })
+  it('of a message: one message that is no checkpoint, with its source', () => {
+    const said = userMessage('x', 'an image')
+    const [priceOfSaid, copyOfSaid] = shadowCopy(said, 4)
+    const state = append(withMessages(), said, priceOfSaid, copyOfSaid)
+    assert.deepEqual(seqsOf(state), [2, 3, 6])
+    refuses(append(withMessages(), said), /price must stand directly before/, copyOfSaid)
+    refuses(append(withMessages(), said), /only the content may differ/, priceOfSaid, {
+      ...copyOfSaid,
+      data: { ...copyOfSaid.data, source: 'context' },
+    })
   })
   it('change the content only', () => {
     for (const change of [{ isError: true }, { name: 'x' }, { callId: 'x' }, { full: 1 }]) {

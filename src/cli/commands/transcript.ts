@@ -1,4 +1,5 @@
 import pc from 'picocolors'
+import { isCheckpointNode } from '../../shared/compaction/checkpoint-node.ts'
 import { isSurfaceType, type SessionEvent } from '../../shared/session/events.ts'
 import type { Run } from '../action.ts'
 import { drawEvent } from '../draw-event.ts'
@@ -18,8 +19,9 @@ export const transcript: Run<object> = async (setting, [id = '']) => {
   )
 }
 
-const isSaid = ({ type, surfaceOp }: SessionEvent): boolean =>
-  type === 'compact/restore' || (isSurfaceType(type) && (surfaceOp === 'append' || type === 'user/message'))
+const isSaid = (event: SessionEvent): boolean =>
+  event.type === 'compact/restore' ||
+  (isSurfaceType(event.type) && (event.surfaceOp === 'append' || isCheckpointNode(event)))
 
 const replacedBy = (seq: number | undefined) => (seq === undefined ? {} : { replacedBy: seq })
 

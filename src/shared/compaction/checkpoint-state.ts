@@ -26,6 +26,8 @@ export const checkpointStateSchema = z.strictObject({
     tokens: z.int().nonnegative(),
     firstSeq: z.int().nonnegative(),
     lastSeq: z.int().nonnegative(),
+    /** The newest events among them that hold images or documents, oldest first. Absent: none does. */
+    media: z.array(z.int().nonnegative()).optional(),
   }),
 })
 export type CheckpointState = z.infer<typeof checkpointStateSchema>

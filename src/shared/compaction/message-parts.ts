@@ -1,5 +1,6 @@
 import { type ContentBlock, isThinking, isToolResult, type Message, text } from '../session/content.ts'
 import { headOf, tailOf } from '../session/well-formed.ts'
+import { isMedia, mediaName } from './media.ts'
 
 /** Stands where a part would begin with the assistant: a request begins with the user. */
 const PART_OPENING: Message = {
@@ -72,16 +73,7 @@ export const labelMedia = (messages: readonly Message[]): Message[] =>
   messages.map(({ role, content }) => ({ role, content: content.map(labelBlock) }))
 
 function labelBlock(block: ContentBlock): ContentBlock {
-  if (block.type === 'image' || block.type === 'document') return text(mediaLabel(block))
+  if (isMedia(block)) return text(`[${mediaName(block)}, not shown]`)
   if (!isToolResult(block) || block.content === undefined || typeof block.content === 'string') return block
   return { ...block, content: block.content.map(labelBlock) }
-}
-
-function mediaLabel(block: ContentBlock): string {
-  const { source, title } = block
-  const type =
-    typeof source === 'object' && source !== null && 'media_type' in source
-      ? ` ${String(source.media_type)}`
-      : ''
-  return `[${block.type}${type}${typeof title === 'string' ? ` ${JSON.stringify(title)}` : ''}, not shown]`
 }

@@ -12,10 +12,15 @@ export interface PruneSettings {
   readonly tailChars: number
 }
 
-/** A shorter copy that takes a tool result's place on the surface. */
-export interface ShadowCopy {
-  readonly target: SurfaceNode & { readonly type: 'tool/result' }
+/** A copy with less content that takes the place of a result, or of a message that is no checkpoint. */
+export interface Copy {
+  readonly target: SurfaceNode & { readonly type: 'tool/result' | 'user/message' }
   readonly content: readonly ContentBlock[]
+}
+
+/** A shorter copy that takes a tool result's place on the surface. */
+export interface ShadowCopy extends Copy {
+  readonly target: SurfaceNode & { readonly type: 'tool/result' }
   /** Code points of the text blocks. */
   readonly charsBefore: number
   readonly charsAfter: number
@@ -168,13 +173,22 @@ export const wholeSeq = (node: ShadowCopy['target']): number => node.data.full ?
  * @param tokens price of the copy's content
  * @param at the open turn and step, or nulls
  */
-export function shadowEvents(
-  { target, content }: ShadowCopy,
+export function shadowEvents<T extends Copy>(
+  { target, content }: T,
   tokens: number,
   at: { readonly turn: number | null; readonly step: number | null },
-): [NewEvent<'compact/prune'>, NewEvent<'tool/result'>] {
-  const { seq } = target
+): [NewEvent<'compact/prune'>, NewEvent<T['target']['type']>] {
+  const { seq, type } = target
   const range = { start: seq, end: seq }
+  const copy = {
+    key: keys.shadow(seq),
+    type,
+    ...at,
+    data: { ...dataOf(target), content: [...content] },
+    tokens,
+    surfaceOp: { op: 'replace', ...range },
+    sourceEventSeqs: [seq],
+  }
   return [
     {
       key: keys.shadowPrice(seq),
@@ -183,16 +197,13 @@ export function shadowEvents(
       data: { shadowedRange: range, shadowedSeqs: [seq], shadowedTokenCount: target.tokens },
       tokens: 0,
     },
-    {
-      key: keys.shadow(seq),
-      type: 'tool/result',
-      ...at,
-      data: { ...target.data, content: [...content] },
-      tokens,
-      surfaceOp: { op: 'replace', ...range },
-      sourceEventSeqs: [seq],
-    },
+    copy as unknown as NewEvent<T['target']['type']>,
   ]
+}
+
+/** A prompt's id stands once in the log, with what the user sent. */
+function dataOf({ type, data }: Copy['target']): object {
+  return type === 'user/message' ? { source: data.source } : data
 }
 
 /** Index in UTF-16 units of the code point with this number, within the text. */

@@ -3,6 +3,8 @@ import { type Summary, SummaryFailed } from '../ports/summarizer.ts'
 import { type ContentBlock, type Message, text } from '../session/content.ts'
 import { utf8Bytes } from '../session/prompt-content.ts'
 import { judgeSummary, summaryText } from './gate.ts'
+import { holdsMedia } from './media.ts'
+import { labelMedia } from './message-parts.ts'
 import { headTokens, messagesTokens } from './message-size.ts'
 import { correctiveInstruction } from './prompt.ts'
 import { withInstruction } from './summary-request.ts'
@@ -70,13 +72,19 @@ async function sendOnce(
     ...input.request,
     ...ask.head,
     sampling: samplingFor(input.request.sampling, ask.head.tools.length > 0),
-    messages: withInstruction(ask.messages, instruction),
+    messages: withInstruction(run.refused.media ? labelMedia(ask.messages) : ask.messages, instruction),
     maxTokens: run.maxTokens,
     purpose: 'summary',
     index,
   }
   const tokens = headTokens(request, input) + messagesTokens(request.messages, input)
-  if (!fits(run, tokens) || bytesOf(request) > run.maxRequestBytes) return 'overflow'
+  if (!fits(run, tokens)) return 'overflow'
+  const withLabels = () => {
+    run.refused.media = true
+    return sendOnce(run, ask, index, purpose, instruction)
+  }
+  const mayLabel = !run.refused.media && holdsMedia(request.messages)
+  if (bytesOf(request) > run.maxRequestBytes) return mayLabel ? withLabels() : 'overflow'
   try {
     const { reply, accepted, refusedBecause } = await run.paid.call(index, { purpose, request, judge })
     if (accepted) return { accepted, text: summaryText(reply), reply }
@@ -86,6 +94,7 @@ async function sendOnce(
       stopReason: reply.stopReason,
     }
   } catch (error) {
+    if (mayLabel && isAboutMedia(error)) return withLabels()
     if (!isOverflow(error)) throw error
     run.refused.tokens = Math.min(run.refused.tokens, tokens)
     return 'overflow'
@@ -105,6 +114,12 @@ function samplingFor(sampling: ModelRequest['sampling'], hasTools: boolean): Mod
     (choice.type === 'any' || choice.type === 'tool')
   return hasTools && !forced ? sampling : rest
 }
+
+/** A label is all that a summary needs of an image that makes its request impossible. By name: the error may come from another copy of the module. */
+const isAboutMedia = (error: unknown): boolean =>
+  error instanceof Error &&
+  (error.name === 'RefusedMediaError' ||
+    (error as Partial<ContextOverflowError>).named?.tooManyBytes === true)
 
 /** By name too: the error may come from another copy of the module. */
 const isOverflow = (error: unknown): boolean =>

@@ -16,8 +16,11 @@ export interface SummaryRun {
   /** Provider's tokens per token of our counter. */
   readonly usageRatio: number
   readonly maxTokens: number
-  /** Smallest request that the provider refused as too long; nothing about as large is sent again. */
-  readonly refused: { tokens: number }
+  /**
+   * What this attempt has learned. `tokens`: the smallest request that the provider refused as too long; nothing about as large is sent again. `media`: whether a
+   * request had too many bytes or an image that the provider refuses; labels stand in the place of all media from then on.
+   */
+  readonly refused: { tokens: number; media: boolean }
   /** UTF-8 bytes that a request may have. */
   readonly maxRequestBytes: number
 }
@@ -42,7 +45,7 @@ export async function startRun(
     contextWindow: capacity.contextWindow,
     usageRatio,
     maxTokens,
-    refused: { tokens: (refusedTokens - maxTokens) / usageRatio },
+    refused: { tokens: (refusedTokens - maxTokens) / usageRatio, media: false },
     maxRequestBytes: client.maxRequestBytes ?? LIMITS.requestBytes,
   }
 }

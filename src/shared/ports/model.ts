@@ -68,11 +68,15 @@ export interface ModelClient {
   readonly maxRequestBytes?: number
 }
 
-/** The provider refused the request because it does not fit the window. */
+/** The provider refused the request because it does not fit the window, or has too many bytes. */
 export class ContextOverflowError extends Error {
   override readonly name = 'ContextOverflowError'
-  /** Tokens that the provider named, as far as it did. */
-  readonly named: { readonly windowTokens?: number; readonly requestTokens?: number }
+  /** Tokens that the provider named, as far as it did; `tooManyBytes`: its bytes are what is too large. */
+  readonly named: {
+    readonly windowTokens?: number
+    readonly requestTokens?: number
+    readonly tooManyBytes?: true
+  }
 
   /** @param message in the provider's own words: it is what the turn ends with when no compaction helps */
   constructor(message: string, named: ContextOverflowError['named'] = {}) {
@@ -93,4 +97,23 @@ export class ModelCallError extends Error {
     super(failure.message, cause === undefined ? undefined : { cause })
     this.failure = failure
   }
+}
+
+/** The provider refused an image or a document of the request, which any request with it would repeat. */
+export class RefusedMediaError extends Error {
+  override readonly name = 'RefusedMediaError'
+  readonly place: MediaPlace | null
+
+  /** @param message in the provider's own words @param place where it stands in `messages`; null when the provider did not say */
+  constructor(message: string, place: MediaPlace | null) {
+    super(message)
+    this.place = place
+  }
+}
+
+/** Indexes into `messages`, its `content`, and the content of a tool result there. */
+export interface MediaPlace {
+  readonly message: number
+  readonly block: number
+  readonly inner?: number
 }

@@ -1,8 +1,9 @@
-import { ContextOverflowError, ModelCallError } from '../ports/model.ts'
+import { ContextOverflowError, ModelCallError, RefusedMediaError } from '../ports/model.ts'
 import { classifyRefusal, type Refusal } from './classify.ts'
 import { errorFields } from './error-fields.ts'
 import { FAILURE_KINDS, type ProviderFailure, providerFailure } from './provider-failure.ts'
 import { redact } from './redact.ts'
+import { refusedMediaOf } from './refused-media.ts'
 import type { HeaderReader } from './retry-delay.ts'
 
 /**
@@ -42,15 +43,18 @@ export function failureOf(error: unknown, now: number, answered?: Answered): Pro
 }
 
 /**
- * What a model client throws for an error of its SDK or of its own: {@link ContextOverflowError} where a compaction may help, else
- * {@link ModelCallError}. Sessions do the same with what a client lets through.
+ * What a model client throws for an error of its SDK or of its own: {@link ContextOverflowError} where a compaction may help,
+ * {@link RefusedMediaError} where the request may be sent without an image, else {@link ModelCallError}. Sessions do the same with what a client lets through.
  */
 export function modelErrorOf(
   error: unknown,
   now: number,
   answered?: Answered,
-): ContextOverflowError | ModelCallError {
-  if (error instanceof ContextOverflowError || error instanceof ModelCallError) return error
+): ContextOverflowError | RefusedMediaError | ModelCallError {
+  if (error instanceof ContextOverflowError || error instanceof RefusedMediaError) return error
+  if (error instanceof ModelCallError) return error
+  const refusedMedia = refusedMediaOf(error) // First: `image exceeds 5 MB` is about one image, not about the request.
+  if (refusedMedia !== null) return refusedMedia
   const failure = failureOf(error, now, answered)
   return failure.kind === 'context-overflow' || failure.kind === 'request-bytes'
     ? overflowError(error, failure)
@@ -59,11 +63,12 @@ export function modelErrorOf(
 
 function overflowError(
   error: unknown,
-  { windowTokens, requestTokens }: Pick<Refusal, 'windowTokens' | 'requestTokens'>,
+  { kind, windowTokens, requestTokens }: Pick<ProviderFailure, 'kind' | 'windowTokens' | 'requestTokens'>,
 ): ContextOverflowError {
   return new ContextOverflowError(redact(error instanceof Error ? error.message : String(error)), {
     ...(windowTokens === undefined ? {} : { windowTokens }),
     ...(requestTokens === undefined ? {} : { requestTokens }),
+    ...(kind === 'request-bytes' ? { tooManyBytes: true as const } : {}),
   })
 }
 

@@ -1,3 +1,4 @@
+import { isCompactCheckpointSource } from '../checkpoint-source.ts'
 import type { SessionEvent } from './events.ts'
 import { keys } from './keys.ts'
 import type { Bracket, LogControl, LogLookup } from './log-control.ts'
@@ -18,7 +19,7 @@ export function judgeBracket(
     case 'compact/summary':
       return { bracket: summarize(control, lookup, event) }
     case 'user/message':
-      return event.surfaceOp === 'append' ? {} : { bracket: placeCheckpoint(control, event) }
+      return isPlacedCheckpoint(event) ? { bracket: placeCheckpoint(control, event) } : {}
     case 'compact/end':
       return endBracket(control, event)
     case 'compact/restore':
@@ -67,7 +68,10 @@ function summarize(control: LogControl, lookup: LogLookup, event: SessionEvent<'
   return { ...bracket, summary: { seq: event.seq, ...shadowedRange, generation: control.generation } }
 }
 
-/** A message that replaces is the checkpoint of the open bracket: after its summary, of the summary's span, citing all it stands for. */
+const isPlacedCheckpoint = ({ surfaceOp, data }: SessionEvent<'user/message'>): boolean =>
+  surfaceOp !== 'append' && isCompactCheckpointSource(data.source)
+
+/** A message that replaces a span is the checkpoint of the open bracket: after its summary, of the summary's span, citing all it stands for. */
 function placeCheckpoint(control: LogControl, event: SessionEvent<'user/message'>): Bracket {
   const { bracket, generation } = control
   if (bracket === null) refuse(event, 'no compaction is open')

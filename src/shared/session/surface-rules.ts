@@ -1,4 +1,4 @@
-import { COMPACT_CHECKPOINT_SOURCE } from '../checkpoint-source.ts'
+import { isCompactCheckpointSource } from '../checkpoint-source.ts'
 import { canonicalJson } from './canonical-json.ts'
 import { eventFacts } from './event-facts.ts'
 import { isSurfaceType, type SessionEvent } from './events.ts'
@@ -9,7 +9,7 @@ import { refuse } from './log-refusal.ts'
 /** The rules of the surface: which event may change it, and how. */
 export function judgeSurface(control: LogControl, lookup: LogLookup, event: SessionEvent): SurfaceChange {
   const { pricedNode } = control
-  if (pricedNode !== null && event.type !== 'tool/result')
+  if (pricedNode !== null && !isCopy(event))
     refuse(event, `the copy of node ${pricedNode} must follow its price`)
   if (event.type === 'compact/prune') checkPrice(lookup, event)
   if (event.type === 'compact/restore') return restore(lookup, event)
@@ -26,18 +26,16 @@ export function judgeSurface(control: LogControl, lookup: LogLookup, event: Sess
   return replace(lookup, event, op.start, op.end, pricedNode)
 }
 
-/** Only the checkpoint of a compaction replaces as a message, and only it carries the checkpoint's source. */
+/** A result that replaces, or a message that does so without being a checkpoint: it stands for one node, with less content. */
+const isCopy = (event: SessionEvent): boolean =>
+  event.type === 'tool/result' ||
+  (event.type === 'user/message' && !isCompactCheckpointSource(event.data.source))
+
+/** Only a checkpoint replaces a span. */
 function checkSource(event: SessionEvent): void {
   if (event.type !== 'user/message') return
-  const isCheckpoint = event.data.source === COMPACT_CHECKPOINT_SOURCE
-  if (isCheckpoint === (event.surfaceOp === 'append')) {
-    refuse(
-      event,
-      isCheckpoint
-        ? 'a checkpoint replaces a span'
-        : `a message of source ${event.data.source} can only be appended`,
-    )
-  }
+  if (isCompactCheckpointSource(event.data.source) && event.surfaceOp === 'append')
+    refuse(event, 'a checkpoint replaces a span')
 }
 
 function replace(
@@ -50,7 +48,7 @@ function replace(
   if (event.type === 'assistant/message') refuse(event, 'an assistant message can only be appended')
   const span = lookup.span(start, end)
   if (span === null) refuse(event, `nodes ${start} and ${end} are not on the surface in this order`)
-  if (event.type === 'tool/result') checkCopy(event, span, pricedNode)
+  if (isCopy(event)) checkCopy(event, span, pricedNode)
   const cited = new Set(event.sourceEventSeqs)
   const uncited = span.find((node) => !cited.has(node.seq))
   if (uncited !== undefined) refuse(event, `it does not cite node ${uncited.seq}, which it shadows`)
@@ -62,8 +60,8 @@ function checkCopy(
   [target, ...others]: readonly NodeFacts[],
   pricedNode: number | null,
 ): void {
-  if (target?.type !== 'tool/result' || others.length > 0)
-    refuse(event, 'a copy replaces exactly one tool/result')
+  if (target?.type !== event.type || others.length > 0)
+    refuse(event, `a copy replaces exactly one ${event.type}`)
   if (pricedNode !== target.seq)
     refuse(event, `its price must stand directly before it, for node ${target.seq}`)
   if (canonicalJson(eventFacts(event)) !== target.facts)

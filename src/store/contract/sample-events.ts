@@ -93,27 +93,30 @@ export const toolResult = (turn: number, step: number, callId: string, words: st
     words,
   )
 
-/** The price and the shorter copy of a tool result. */
-export function shadowCopy(
-  original: NewEvent<'tool/result'>,
+type Copied = 'tool/result' | 'user/message'
+
+/** The price and the shorter copy of a result or a message. */
+export function shadowCopy<T extends Copied>(
+  original: NewEvent<T>,
   seq: number,
   words = '…',
-): [NewEvent<'compact/prune'>, NewEvent<'tool/result'>] {
+): [NewEvent<'compact/prune'>, NewEvent<T>] {
   const price = event(keys.shadowPrice(seq), 'compact/prune', {
     shadowedRange: { start: seq, end: seq },
     shadowedSeqs: [seq],
     shadowedTokenCount: original.tokens,
   })
-  const copy = event(keys.shadow(seq), 'tool/result', { ...original.data, content: [text(words)] })
-  return [
-    price,
-    {
-      ...copy,
-      tokens: words.length,
-      surfaceOp: { op: 'replace', start: seq, end: seq },
-      sourceEventSeqs: [seq],
-    },
-  ]
+  const copy = {
+    key: keys.shadow(seq),
+    type: original.type,
+    turn: null,
+    step: null,
+    data: { ...original.data, content: [text(words)] },
+    tokens: words.length,
+    surfaceOp: { op: 'replace', start: seq, end: seq },
+    sourceEventSeqs: [seq],
+  }
+  return [price, copy as unknown as NewEvent<T>]
 }
 
 export const compactStart = (compactionId: string, turn: number | null = null) =>
