@@ -79,10 +79,15 @@ export class TestBundle {
     return module.exports as LoadedTests
   }
 
-  /** Test files that import one of the given files, however indirectly. */
-  filesThatImport(paths: readonly string[]): string[] {
+  /**
+   * Test files that import one of the given files, however indirectly.
+   * @param among - where not empty, no others
+   */
+  filesThatImport(paths: readonly string[], among: readonly string[] = []): string[] {
     const wanted = paths.map((path) => relative(this.#folder, path))
+    const allowed = among.map((path) => relative(this.#folder, path))
     return this.#testFiles.filter((testFile) => {
+      if (allowed.length > 0 && !allowed.includes(testFile)) return false
       const reached = new Set([testFile])
       for (const path of reached) for (const next of this.#inputs[path]?.imports ?? []) reached.add(next.path)
       return wanted.some((path) => reached.has(path))

@@ -45,13 +45,13 @@ class PureTestRunner implements TestRunner {
     this.#bundle = await TestBundle.of(process.cwd())
   }
 
-  async dryRun({ files = [] }: DryRunOptions): Promise<DryRunResult> {
+  async dryRun({ files = [], testFiles = [] }: DryRunOptions): Promise<DryRunResult> {
     const bundle = this.#bundle as TestBundle
-    const testFiles = bundle.filesThatImport(files)
+    const wanted = bundle.filesThatImport(files, testFiles)
     const coverage = { static: {}, perTest: {} }
     this.#context.mutantCoverage = coverage
     const loaded = bundle.evaluate()
-    const all = testFiles.flatMap((file) =>
+    const all = wanted.flatMap((file) =>
       loadFile(loaded, file).map((registered, index) => ({ file, id: `${file}#${index}`, registered })),
     )
     const tests: TestResult[] = []
@@ -78,7 +78,10 @@ class PureTestRunner implements TestRunner {
     const bundle = this.#bundle as TestBundle
     const known: KnownTest[] = JSON.parse(readFileSync(KNOWN_TESTS, 'utf8'))
     const near = bundle.filesThatImport([sandboxFileName])
-    const wanted = known.filter(({ id, file }) => testFilter?.includes(id) ?? near.includes(file))
+    // Also empty for a change at module level, when tests are named by --testFiles.
+    const wanted = known.filter(({ id, file }) =>
+      testFilter?.length ? testFilter.includes(id) : near.includes(file),
+    )
     Object.assign(this.#context, {
       activeMutant: activeMutant.id,
       hitCount: hitLimit === undefined ? undefined : 0,
