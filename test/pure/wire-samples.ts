@@ -27,7 +27,7 @@ interface Change {
 }
 
 /** The sample without each of its fields, with a field too many in each object, and with each value of a wrong type. */
-export function changesOf({ full, optional, open }: WireSample): Change[] {
+function changesOf({ full, optional, open }: WireSample): Change[] {
   const changes = (value: unknown, path: string, put: (changed: unknown) => unknown): Change[] => {
     if (Array.isArray(value))
       return value.flatMap((element, at) => changes(element, path, (changed) => put(value.with(at, changed))))
