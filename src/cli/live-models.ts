@@ -18,3 +18,7 @@ export async function liveModels(env: NodeJS.ProcessEnv = process.env): Promise<
   const { Anthropic } = await import('@anthropic-ai/sdk')
   return { anthropic: anthropicModels(new Anthropic()) }
 }
+
+/** Of a session for which none is named: the one that this environment can pay for. */
+export const defaultModel = (env: NodeJS.ProcessEnv = process.env): string =>
+  hasAnthropic(env) ? 'anthropic/claude-sonnet-5-5' : 'scripted/echo'

@@ -1,5 +1,6 @@
 import { Command } from 'commander'
 import { defineAdjustCommands } from './define/adjust.ts'
+import { defineChatCommand } from './define/chat.ts'
 import { defineControlCommands } from './define/control.ts'
 import { defineReadCommands } from './define/read.ts'
 import { defineServeCommands } from './define/serve.ts'
@@ -29,6 +30,7 @@ export function createProgram(version: string, { json = false }: { readonly json
     .showHelpAfterError(json ? false : '(add --help for its words and options)')
     .exitOverride()
   defineServeCommands(program)
+  defineChatCommand(program)
   defineControlCommands(program)
   defineAdjustCommands(program)
   defineReadCommands(program)

@@ -24,6 +24,9 @@ export interface StartedCli {
   readonly done: Promise<CliRun>
   /** Waits until the output of either kind holds this; a minute at most. */
   says(pattern: RegExp): Promise<void>
+  /** A line of its input, which is open: see {@link startCli}. */
+  type(line: string): void
+  endInput(): void
   /** As `| head` does when it has seen enough. */
   closeOutput(): void
   /** Ctrl-C. */
@@ -31,8 +34,8 @@ export interface StartedCli {
   kill(): void
 }
 
-/** Starts the command line as a user does, in a process of its own. */
-export function startCli(args: readonly string[], env: Env = {}, input = ''): StartedCli {
+/** Starts the command line as a user does, in a process of its own. Its whole input, or null: it stays open. */
+export function startCli(args: readonly string[], env: Env = {}, input: string | null = ''): StartedCli {
   const child = spawn(process.execPath, ['--import', 'tsx', MAIN, ...args], {
     env: { ...process.env, ...WITHOUT_A_TERMINAL, ...env },
     stdio: 'pipe',
@@ -42,7 +45,8 @@ export function startCli(args: readonly string[], env: Env = {}, input = ''): St
     child[name].setEncoding('utf8').on('data', (part: string) => {
       said[name] += part
     })
-  child.stdin.on('error', () => undefined).end(input)
+  child.stdin.on('error', () => undefined)
+  if (input !== null) child.stdin.end(input)
   const done = new Promise<CliRun>((resolve, reject) => {
     child.on('error', reject)
     child.on('close', (code) => resolve({ code, ...said }))
@@ -62,6 +66,8 @@ export function startCli(args: readonly string[], env: Env = {}, input = ''): St
           reject(new Error(`ended with ${code} before it said ${pattern}: ${said.stderr}`))
         done.then(ended, reject)
       }),
+    type: (line) => void child.stdin.write(`${line}\n`),
+    endInput: () => void child.stdin.end(),
     closeOutput: () => void child.stdout.destroy(),
     interrupt: () => void child.kill('SIGINT'),
     kill: () => void child.kill('SIGKILL'),

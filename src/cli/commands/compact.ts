@@ -1,15 +1,15 @@
 import { randomUUID } from 'node:crypto'
 import { z } from 'zod'
-import type { CompactionResult } from '../../client/index.ts'
+import type { CompactionResult, Session } from '../../client/index.ts'
 import { reasonText } from '../../shared/compaction/reason-text.ts'
 import { ManualCompactionError } from '../../shared/errors.ts'
 import type { SessionStore } from '../../shared/ports/store.ts'
-import type { CompactionOutcome, Span } from '../../shared/protocol.ts'
+import type { CompactionOutcome, Span, WhenBusy } from '../../shared/protocol.ts'
 import type { Run } from '../action.ts'
 import { COMMAND } from '../command-name.ts'
 import { Interrupted } from '../exit-codes.ts'
 import { untilInterrupted } from '../interrupt.ts'
-import type { Setting } from '../setting.ts'
+import type { Output } from '../output.ts'
 import { formatCount, formatMs } from '../table.ts'
 
 export interface CompactOptions {
@@ -17,6 +17,13 @@ export interface CompactOptions {
   readonly span?: Span
   readonly wait?: boolean
   readonly detach?: boolean
+}
+
+interface CompactOnce {
+  readonly requestId: string
+  readonly focus?: string
+  readonly span?: Span
+  readonly whenBusy: WhenBusy
 }
 
 export const compact: Run<CompactOptions> = async (setting, [id = ''], options) => {
@@ -41,30 +48,52 @@ export const compact: Run<CompactOptions> = async (setting, [id = ''], options) 
   interrupted.addEventListener('abort', () =>
     output.progress('Cancelling. Ctrl-C again leaves without waiting for it.'),
   )
+  await compactAndShow(
+    { output, session, store },
+    { ...request, ...(span === undefined ? {} : { span }) },
+    interrupted,
+  )
+}
+
+interface Compacting {
+  readonly output: Output
+  readonly session: Session
+  readonly store: SessionStore
+}
+
+/** Compacts, waits and prints what came of it. @throws ManualCompactionError; Interrupted: the signal has cancelled it */
+export async function compactAndShow(
+  { output, session, store }: Compacting,
+  { span, ...request }: CompactOnce,
+  signal: AbortSignal,
+): Promise<void> {
+  const { id } = session
+  const { requestId } = request
   try {
-    const waiting = { ...request, signal: interrupted }
+    const waiting = { ...request, signal }
     const result =
       span === undefined
         ? await session.compactNow(waiting)
         : await session.compactRegion(span.start, span.end, waiting)
-    await showResult(setting, await outcomeOf(store, id, requestId), result)
+    showResult(output, await outcomeOf(store, id, requestId), result)
   } catch (error) {
-    if (interrupted.aborted) throw await cancelled(store, id, requestId)
+    if (signal.aborted) throw await cancelled(store, id, requestId)
     throw error instanceof ManualCompactionError && error.code === 'busy' ? busy(id) : error
   }
 }
 
-async function showResult(
-  { output }: Setting,
+function showResult(
+  output: Output,
   outcome: CompactionOutcome | null,
   result: CompactionResult | null,
-): Promise<void> {
+): void {
   if (result === null) {
     const { reason = 'nothing', message } = outcome ?? {}
-    return output.result(
+    output.result(
       { outcome: 'nothing', reason, ...(message === undefined ? {} : { message }) },
       `Nothing was compacted: ${message ?? reasonText(reason)}. The conversation is as it was.`,
     )
+    return
   }
   const { compactionId, tokensBefore, tokensAfter, shadowedSeqs, durationMs, startSeq, endSeq } = result
   output.result(

@@ -1,3 +1,4 @@
+import type { UndoResult } from '../../client/index.ts'
 import type { Run } from '../action.ts'
 import { served } from '../served.ts'
 import { formatCount } from '../table.ts'
@@ -8,10 +9,9 @@ export const undo: Run<{ readonly id?: string }> = async (setting, [id = '', com
   const undone = await served(setting, id, options.id, (waiting) =>
     session.undoCompaction(compactionId, waiting),
   )
-  const { messages, tokensBefore, tokensAfter, checkpointSeq } = undone
-  setting.output.result(
-    { sessionId: id, ...undone },
-    `${formatCount(messages)} messages are back in the place of checkpoint #${checkpointSeq}: ` +
-      `about ${formatCount(tokensBefore)} → ${formatCount(tokensAfter)} tokens.`,
-  )
+  setting.output.result({ sessionId: id, ...undone }, describeUndone(undone))
 }
+
+export const describeUndone = ({ messages, tokensBefore, tokensAfter, checkpointSeq }: UndoResult): string =>
+  `${formatCount(messages)} messages are back in the place of checkpoint #${checkpointSeq}: ` +
+  `about ${formatCount(tokensBefore)} → ${formatCount(tokensAfter)} tokens.`

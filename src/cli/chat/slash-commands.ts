@@ -1,0 +1,105 @@
+import { randomUUID } from 'node:crypto'
+import type { Session } from '../../client/index.ts'
+import { LIMITS } from '../../shared/limits.ts'
+import type { SessionStore } from '../../shared/ports/store.ts'
+import { compactAndShow } from '../commands/compact.ts'
+import { context } from '../commands/context.ts'
+import { history } from '../commands/history.ts'
+import { describeUndone } from '../commands/undo.ts'
+import { NotFound, UsageError } from '../exit-codes.ts'
+import type { Setting } from '../setting.ts'
+
+export interface CommandPlace {
+  readonly setting: Setting
+  readonly session: Session
+  readonly store: SessionStore
+}
+
+interface SlashCommand {
+  readonly words: string
+  readonly help: string
+  /** The signal aborts at Ctrl-C. */
+  run(place: CommandPlace, rest: string, signal: AbortSignal): Promise<void>
+}
+
+export const STEER = /^\/steer\s+(?=\S)/
+export const QUIT = /^\/(?:quit|exit)\s*$/
+/** A message that begins with a path is none. */
+const COMMAND = /^\/([a-z]+)(?:\s+([\s\S]*))?$/
+
+const COMMANDS: Readonly<Record<string, SlashCommand>> = {
+  compact: {
+    words: '/compact [focus]',
+    help: `compact now; the checkpoint keeps what the focus says, at most ${LIMITS.focusChars} characters`,
+    run: ({ setting: { output }, session, store }, focus, signal) => {
+      const request = {
+        requestId: randomUUID(),
+        whenBusy: 'wait' as const,
+        ...(focus === '' ? {} : { focus }),
+      }
+      return compactAndShow({ output, session, store }, request, signal)
+    },
+  },
+  context: {
+    words: '/context',
+    help: 'what fills the window now, and what the next compaction would take',
+    run: ({ setting, session }) => context(setting, [session.id], {}),
+  },
+  undo: {
+    words: '/undo [compaction]',
+    help: 'put back what the newest compaction replaced, or the named one',
+    async run({ setting, session, store }, named, signal) {
+      const compactionId = named === '' ? await newestInForce(session, store) : named
+      const undone = await session.undoCompaction(compactionId, { signal })
+      setting.output.result({ sessionId: session.id, ...undone }, describeUndone(undone))
+    },
+  },
+  history: {
+    words: '/history',
+    help: 'the compactions of this session',
+    run: ({ setting, session }) => history(setting, [session.id], { limit: 20 }),
+  },
+  help: {
+    words: '/help',
+    help: 'this',
+    run: async ({ setting: { output } }) => output.result(helpLines(), HELP_TEXT()),
+  },
+}
+
+/** Undefined for what is said to the model. @throws UsageError for a command that does not exist */
+export function commandOf(
+  line: string,
+): ((place: CommandPlace, signal: AbortSignal) => Promise<void>) | undefined {
+  const [, name, rest = ''] = COMMAND.exec(line) ?? []
+  if (name === undefined) return undefined
+  const command = COMMANDS[name]
+  if (command === undefined)
+    throw new UsageError(
+      `There is no /${name}: /help names what there is. With a blank before it, it is said to the model.`,
+    )
+  return (place, signal) => command.run(place, rest.trim(), signal)
+}
+
+async function newestInForce(session: Session, store: SessionStore): Promise<string> {
+  const restored = await store.events(session.id, { types: ['compact/restore'], limit: 10_000 })
+  const undone = new Set(restored.map(({ data }) => ('compactionId' in data ? data.compactionId : '')))
+  const records = await session.compactions()
+  const newest = records.find(
+    ({ outcome, compactionId }) => outcome === 'compacted' && !undone.has(compactionId),
+  )
+  if (newest === undefined) throw new NotFound('There is no compaction to undo.')
+  return newest.compactionId
+}
+
+const helpLines = (): Readonly<Record<string, string>> => ({
+  ...Object.fromEntries(Object.values(COMMANDS).map(({ words, help }) => [words, help])),
+  '/steer text':
+    'say it to the turn that runs, before its next step; otherwise what you say waits for its end',
+  '/quit': 'leave, as Ctrl-D does; the session stays, and a turn that runs goes on',
+})
+
+const HELP_TEXT = (): string =>
+  [
+    ...Object.entries(helpLines()).map(([words, help]) => `${words.padEnd(18)} ${help}`),
+    'Ctrl-C stops what runs, twice leaves. A line that ends with \\ goes on in the next one.',
+  ].join('\n')
