@@ -78,10 +78,9 @@ class PureTestRunner implements TestRunner {
     const bundle = this.#bundle as TestBundle
     const known: KnownTest[] = JSON.parse(readFileSync(KNOWN_TESTS, 'utf8'))
     const near = bundle.filesThatImport([sandboxFileName])
-    // Also empty for a change at module level, when tests are named by --testFiles.
-    const wanted = known.filter(({ id, file }) =>
-      testFilter?.length ? testFilter.includes(id) : near.includes(file),
-    )
+    // No filter, or one of files, for a change at module level: the tests of all files that import it.
+    const covering = known.filter(({ id }) => testFilter?.includes(id))
+    const wanted = covering.length > 0 ? covering : known.filter(({ file }) => near.includes(file))
     Object.assign(this.#context, {
       activeMutant: activeMutant.id,
       hitCount: hitLimit === undefined ? undefined : 0,
