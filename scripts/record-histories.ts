@@ -7,7 +7,7 @@ import { historyToJSON } from '@temporalio/common/lib/proto-utils.js'
 import type { Session } from '../src/client/index.ts'
 import { ContextOverflowError, type ModelClient } from '../src/shared/ports/model.ts'
 import type { Tool } from '../src/shared/ports/tool.ts'
-import { scriptedModel } from '../src/worker/index.ts'
+import { activityTool, scriptedModel } from '../src/worker/index.ts'
 import type { agentSession } from '../src/workflows/index.ts'
 import {
   compactionHistoryQuery,
@@ -45,18 +45,26 @@ const WORDS: Tool = {
   run: async () => 'word '.repeat(1_300),
 }
 
+const HANDED_QUEUE = 'stamps'
+const HANDED = activityTool({
+  name: 'handed',
+  activity: 'stamp',
+  taskQueue: HANDED_QUEUE,
+  inputSchema: { type: 'object' },
+})
+
 /** Replies of the whole session that call `words`, the first of them twice at once. */
 const CALLING_REPLIES = 4
 /** Compacts before the last of them. */
 const PRESSING = { thresholdTokens: 4_500, retainTokens: 1_000 }
-/** What a case may have instead of the last calling reply: the call of `compact` beside it, or a refusal as too long before it. */
-let last: 'compact' | 'overflow' | null = null
+/** What a case may have instead of the last calling reply: the call of another tool beside it, or a refusal as too long before it. */
+let last: 'compact' | 'overflow' | 'handed' | null = null
 const call = (id: string, name = 'words') => ({ type: 'tool_use', id, name, input: {} })
 const scripted = scriptedModel(
   ({ index }) => {
     if (index >= CALLING_REPLIES) return 'Done.'
     const calls = index === 0 ? [call('a0'), call('b0')] : [call(`c${index}`)]
-    if (last === 'compact' && index === CALLING_REPLIES - 1) calls.push(call('k0', 'compact'))
+    if (last !== null && index === CALLING_REPLIES - 1) calls.push(call('k0', last))
     return { content: calls }
   },
   {
@@ -112,6 +120,17 @@ const CASES: Readonly<Record<string, Case>> = {
     last = 'compact'
     await ask(session, 'A')
     await finish(session)
+  },
+  'handed-tool': async (real, start) => {
+    const own = await real.startWorker({
+      taskQueue: HANDED_QUEUE,
+      activities: { stamp: async () => 'stamped' },
+    })
+    const session = await start()
+    last = 'handed'
+    await ask(session, 'A')
+    await finish(session)
+    await own.stop()
   },
   'asked-by-signal': async (_real, start) => {
     const session = await start()
@@ -198,7 +217,7 @@ for (const name of names)
     throw new RangeError(`no case ${name}; there are ${Object.keys(CASES).join(', ')}`)
 
 mkdirSync(FOLDER, { recursive: true })
-const real = await openRealSessions({ scripted: model }, [WORDS], { identity: 'dc' })
+const real = await openRealSessions({ scripted: model }, [WORDS, HANDED], { identity: 'dc' })
 try {
   for (const name of names) await record(name)
 } finally {

@@ -3,7 +3,7 @@ import type { CompactionHooks } from '../shared/ports/hooks.ts'
 import type { ModelClient } from '../shared/ports/model.ts'
 import type { SessionStore } from '../shared/ports/store.ts'
 import type { Summarizer } from '../shared/ports/summarizer.ts'
-import type { Tool } from '../shared/ports/tool.ts'
+import type { AnyTool } from '../shared/ports/tool.ts'
 
 /** What the server says of a workflow. */
 export interface WorkflowRun {
@@ -23,7 +23,7 @@ export interface ActivityDeps {
   readonly store: SessionStore
   /** By provider. */
   readonly models: Readonly<Record<string, ModelClient>>
-  readonly tools: readonly Tool[]
+  readonly tools: readonly AnyTool[]
   /** Overrides what the policy names. */
   readonly summarizer?: Summarizer
   readonly hooks?: CompactionHooks

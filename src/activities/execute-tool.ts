@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import type { Tool, ToolContext, ToolOutput, ToolRules } from '../shared/ports/tool.ts'
+import type { AnyTool, Tool, ToolContext, ToolOutput, ToolRules } from '../shared/ports/tool.ts'
 import {
   type ContentBlock,
   contentSchema,
@@ -46,7 +46,7 @@ export async function executeTool(
 }
 
 /** @throws for what is no output of a tool: written, it would spoil every later request. */
-function executed(output: ToolOutput | string): ExecutedCall {
+export function executed(output: ToolOutput | string): ExecutedCall {
   const { content, isError = false } = typeof output === 'string' ? { content: output } : output
   const blocks = wellFormed(typeof content === 'string' ? [text(content)] : contentSchema.parse(content))
   const stray = blocks.find((block) => (block.type === 'text' ? !isText(block) : FORBIDDEN.test(block.type)))
@@ -60,8 +60,8 @@ function executed(output: ToolOutput | string): ExecutedCall {
 const FORBIDDEN = /tool_(use|result)$|^(redacted_)?thinking$/
 
 /** What the tool gets, or why it does not run. */
-function checkedInput(
-  { name, input: expected }: Pick<Tool, 'name' | 'input'>,
+export function checkedInput(
+  { name, input: expected }: AnyTool,
   input: unknown,
 ): { readonly value: unknown } | { readonly problem: string } {
   const parse = expected instanceof z.ZodType ? expected.parse.bind(expected) : expected.parse?.bind(expected)
@@ -78,4 +78,4 @@ const problemsOf = (error: unknown): string =>
     ? z.prettifyError({ issues: error.issues })
     : messageOf(error)
 
-const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error))
+export const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error))

@@ -20,6 +20,7 @@ import { closeSession, endTurn as endTurnActivity } from './end-turn.ts'
 import { toFailure } from './failures.ts'
 import { whileBeating } from './heartbeat.ts'
 import { hookProblem } from './hooks/check-hooks.ts'
+import { landTool } from './land-tool.ts'
 import { appendToStep, positionOf } from './own/session-append.ts'
 import { requestMessages, surfaceMessages } from './own/session-request.ts'
 import { syncMessages } from './own/session-sync.ts'
@@ -57,6 +58,7 @@ export function createSessionActivities(deps: ActivityDeps): SessionActivities &
     sessionStartTurn: activity(deps, startTurnActivity),
     sessionCallModel: activity(deps, callModel),
     sessionRunTool: activity(deps, runTool),
+    sessionLandTool: activity(deps, landTool),
     sessionEndTurn: activity(deps, endTurnActivity),
     sessionClose: activity(deps, closeSession),
     sessionPrepareCompaction: activity(deps, prepareCompaction),

@@ -3,7 +3,7 @@ import { SessionError } from '../shared/errors.ts'
 import { LIMITS } from '../shared/limits.ts'
 import type { ModelReply, ModelRequest } from '../shared/ports/model.ts'
 import type { Actor, EndTurn, SessionRow, SurfaceSnapshot } from '../shared/ports/store.ts'
-import type { Tool, ToolRules } from '../shared/ports/tool.ts'
+import type { AnyTool, ToolRules } from '../shared/ports/tool.ts'
 import type { ToolUseBlock } from '../shared/session/content.ts'
 import type { NewEvent, TurnEndReason } from '../shared/session/events.ts'
 import { keys } from '../shared/session/keys.ts'
@@ -130,7 +130,7 @@ async function joinedPrompts(
   )
 }
 
-function rulesOf(tools: readonly Tool[], name: string): { timeoutMs: number; retries?: number } {
+function rulesOf(tools: readonly AnyTool[], name: string): { timeoutMs: number; retries?: number } {
   const rules: ToolRules = tools.find((tool) => tool.name === name) ?? {}
   return { timeoutMs: timeoutOf(rules), ...(rules.retries ? { retries: rules.retries } : {}) }
 }

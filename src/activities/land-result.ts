@@ -4,7 +4,7 @@ import type { ActivityDeps } from './deps.ts'
 import type { ExecutedCall } from './execute-tool.ts'
 import { resultEvent } from './intake.ts'
 import { asOwner } from './owner.ts'
-import type { RunToolInput } from './run-tool.ts'
+import type { RunToolInput } from './tool-call.ts'
 import { writePaid } from './write-paid.ts'
 
 interface Landing {

@@ -101,7 +101,38 @@ export const callModelResultSchema = z.discriminatedUnion('kind', [
 ])
 
 export const runToolInputSchema = z.strictObject({ ...inTurn, callId: z.string().min(1) })
-export const runToolResultSchema = z.strictObject({ reading: readingSchema, isError: z.boolean() })
+/** The work of a call that is an activity of the user's own: the workflow runs it. */
+export const toolWorkSchema = z.strictObject({
+  activity: z.string().min(1),
+  taskQueue: z.string().min(1).optional(),
+  input: z.unknown(),
+  context: z.strictObject({ sessionId: sessionIdSchema, callId: z.string(), idempotencyKey: z.string() }),
+  timeoutMs: z.int().positive(),
+  queueTimeoutMs: z.int().positive(),
+  heartbeatTimeoutMs: z.int().positive().optional(),
+  attempts: z.int().positive(),
+})
+export type ToolWork = z.infer<typeof toolWorkSchema>
+export const runToolResultSchema = z.strictObject({
+  reading: readingSchema,
+  isError: z.boolean(),
+  /** Not run yet: `sessionLandTool` lands what comes of it. */
+  work: toolWorkSchema.optional(),
+})
+
+/** `no-worker`: it was never begun. `timeout`: it may have done its work. `too-large`: it has. `crowded`: it was not begun, as this step has filled the history. */
+const workFailureSchema = z.strictObject({
+  kind: z.enum(['failed', 'no-worker', 'timeout', 'too-large', 'crowded']),
+  message: z.string(),
+})
+export const landToolInputSchema = z.strictObject({
+  ...runToolInputSchema.shape,
+  end: z.union([
+    z.strictObject({ content: contentSchema, isError: z.boolean() }),
+    z.strictObject({ failure: workFailureSchema }),
+  ]),
+})
+export type WorkEnd = z.infer<typeof landToolInputSchema>['end']
 
 export const endTurnInputSchema = z.strictObject({
   ...base,
@@ -195,6 +226,7 @@ export interface SessionActivities {
   sessionStartTurn(input: In<typeof startTurnInputSchema>): Promise<In<typeof startTurnResultSchema>>
   sessionCallModel(input: In<typeof callModelInputSchema>): Promise<In<typeof callModelResultSchema>>
   sessionRunTool(input: In<typeof runToolInputSchema>): Promise<In<typeof runToolResultSchema>>
+  sessionLandTool(input: In<typeof landToolInputSchema>): Promise<In<typeof runToolResultSchema>>
   sessionEndTurn(input: In<typeof endTurnInputSchema>): Promise<In<typeof readingResultSchema>>
   sessionClose(input: In<typeof closeSessionInputSchema>): Promise<void>
   sessionPrepareCompaction(input: CompactionActivityInput): Promise<In<typeof prepareResultSchema>>

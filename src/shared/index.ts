@@ -104,7 +104,15 @@ export {
   type Summary,
   SummaryFailed,
 } from './ports/summarizer.ts'
-export type { Tool, ToolContext, ToolInput, ToolOutput, ToolRules } from './ports/tool.ts'
+export type {
+  ActivityTool,
+  ActivityToolContext,
+  Tool,
+  ToolContext,
+  ToolInput,
+  ToolOutput,
+  ToolRules,
+} from './ports/tool.ts'
 export type {
   CompactionOutcome,
   CompactionRecord,

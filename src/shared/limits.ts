@@ -15,6 +15,12 @@ export const LIMITS = {
   requestBytes: 32_000_000,
   /** Kept output of one tool call; what is beyond is counted, not kept. */
   toolOutputBytes: 16 * 1024 * 1024,
+  /** JSON bytes of a call's input that is handed to an activity of the user's own: it stands in history, and all that run at once in one command of at most 4 MB. */
+  handedInputBytes: 64 * 1024,
+  /** JSON bytes that are kept of such an activity's result. */
+  handedOutputBytes: 128 * 1024,
+  /** Bytes of history above which a step hands out no more calls: the server ends a run at 50 MiB, and sixteen results of 2 MiB may be under way. */
+  handedHistoryBytes: 8 * 1024 * 1024,
   /** Tool calls of one step that run; the others get an error result. */
   callsPerStep: 128,
   /** Tool activities of one step at the same time. */

@@ -14,6 +14,7 @@ export {
   type ScriptedReply,
   scriptedModel,
 } from '../activities/models/scripted.ts'
+export { type ActivityToolOptions, activityTool } from '../activities/tools/activity-tool.ts'
 export { fileTools } from '../activities/tools/file-tools.ts'
 export type { RunnableTool } from '../activities/tools/runnable-tool.ts'
 export type { WorkerTool } from '../activities/tools/toolbox.ts'

@@ -57,6 +57,7 @@ export function sessionActivities(tuning: Tuning) {
     settle: spine.sessionSettle,
     control: spine.sessionControl,
     startTurn: spine.sessionStartTurn,
+    landTool: spine.sessionLandTool,
     endTurn: spine.sessionEndTurn,
     close: spine.sessionClose,
     closeAttempt: spine.sessionCloseAttempt,

@@ -7,6 +7,7 @@ import { showDetails, showMemo } from './session-display.ts'
 import { isRollOverDue, type SessionEnv, throwIfCancelled } from './session-env.ts'
 import type { RunningTurn } from './session-state.ts'
 import { storeInline } from './store-inline.ts'
+import { runToolWork } from './tool-work.ts'
 import { runSteps, type StartedTurn, type TurnPorts } from './turn-steps.ts'
 
 // One turn, from its start in the store to its end there. A turn that fails or is cancelled does not end the session.
@@ -126,8 +127,14 @@ function turnPorts(env: SessionEnv, scope: CancellationScope, started: Started):
       return result
     },
     async runTool(step, call) {
-      const { reading } = await activities.runTool({ ...at(step), callId: call.callId }, call)
+      const input = { ...at(step), callId: call.callId }
+      const { reading, work } = await activities.runTool(input, call)
       session.observe(reading)
+      if (work === undefined) return
+      const end = await runToolWork(work)
+      // What was done is said, also in a turn that was cancelled meanwhile.
+      const landed = await CancellationScope.nonCancellable(() => activities.landTool({ ...input, end }))
+      session.observe(landed.reading)
     },
     async compact(compaction) {
       const outcome = await runAttempt(env, scope, { ...compaction, turn })

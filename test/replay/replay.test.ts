@@ -43,7 +43,7 @@ const replay = ({ history, workflowId }: RecordedRun) =>
 
 describe('recorded sessions replay', () => {
   test('there are as many as were recorded', () => {
-    assert.ok(cases.length >= 11, `${cases.length} files in ${FOLDER.pathname}`)
+    assert.ok(cases.length >= 12, `${cases.length} files in ${FOLDER.pathname}`)
   })
 
   for (const { name, runs } of cases) {

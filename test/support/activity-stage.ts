@@ -5,7 +5,7 @@ import { createSessionActivities } from '../../src/activities/index.ts'
 import type { SessionActivities } from '../../src/shared/activity-protocol.ts'
 import type { ModelClient } from '../../src/shared/ports/model.ts'
 import type { Actor, SessionStore } from '../../src/shared/ports/store.ts'
-import type { Tool } from '../../src/shared/ports/tool.ts'
+import type { AnyTool } from '../../src/shared/ports/tool.ts'
 import { sqliteStore } from '../../src/store/index.ts'
 import { scriptedModel } from '../../src/worker/index.ts'
 
@@ -60,7 +60,7 @@ export const RUN_2: Actor = { workflowId: SESSION, runId: 'run-2' }
 
 export interface StageOptions {
   readonly model?: ModelClient
-  readonly tools?: readonly Tool[]
+  readonly tools?: readonly AnyTool[]
   readonly policy?: Readonly<Record<string, unknown>>
   /** Default: one in memory. */
   readonly store?: SessionStore

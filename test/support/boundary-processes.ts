@@ -63,7 +63,7 @@ export interface Survived {
 /** One turn under pressure; its first worker is killed at the boundary, another one goes on to the end. */
 export async function surviveKill(
   temporal: Pick<TestTemporal, 'address' | 'client'>,
-  given: Pick<BoundaryStage, 'boundary' | 'hooks' | 'recalls'>,
+  given: Pick<BoundaryStage, 'boundary' | 'hooks' | 'recalls' | 'handedTo'>,
   policy: (folder: string) => NonNullable<StartOptions['policy']>,
   check: (survived: Survived) => Promise<void> | void,
 ): Promise<void> {

@@ -9,7 +9,7 @@ import type { ModelClient } from '../../src/shared/ports/model.ts'
 import type { Tool } from '../../src/shared/ports/tool.ts'
 import { requestProblems } from '../../src/shared/session/request-check.ts'
 import { sqliteStore } from '../../src/store/index.ts'
-import { createSessionWorker, scriptedModel } from '../../src/worker/index.ts'
+import { activityTool, createSessionWorker, scriptedModel, type WorkerTool } from '../../src/worker/index.ts'
 import { quietRuntime, testBundle } from './temporal.ts'
 
 // A worker in a process of its own that stops at one boundary, so that a test can kill it exactly there.
@@ -26,6 +26,8 @@ export interface BoundaryStage {
   readonly hooks?: true
   /** The model reads the first result back by the `history` tool before it answers. */
   readonly recalls?: true
+  /** `words` is an activity that the workers of this queue have. */
+  readonly handedTo?: string
 }
 
 export const RETOLD = 'House rule: count aloud.'
@@ -88,6 +90,9 @@ export const WORDS_TOOL: Tool = {
   run: async (input) => `${JSON.stringify(input)} ${'word '.repeat(RESULT_WORDS)}`,
 }
 
+const handedWords = (taskQueue: string): WorkerTool =>
+  activityTool({ name: 'words', activity: 'words', taskQueue, inputSchema: { type: 'object' } })
+
 function held(): Promise<never> {
   process.send?.('held')
   return new Promise(() => {
@@ -120,7 +125,7 @@ async function main(): Promise<void> {
     connection: await NativeConnection.connect({ address: stage.address }),
     store: sqliteStore({ path: stage.storePath }),
     models: { scripted: boundaryModel(stage) },
-    tools: [WORDS_TOOL],
+    tools: [stage.handedTo === undefined ? WORDS_TOOL : handedWords(stage.handedTo)],
     taskQueue: stage.taskQueue,
     ...(stage.hooks ? { hooks: { afterCompaction: async () => ({ messages: [RETOLD] }) } } : {}),
     workflows: { workflowBundle: (await testBundle()) as WorkflowBundle },

@@ -231,6 +231,9 @@ function turnPart(scriptOf: ScriptOf, known: Known) {
       }
       return { reading: session.reading(), isError: false }
     },
+    async sessionLandTool(): Promise<never> {
+      throw ApplicationFailure.nonRetryable('No fake tool hands its work out.', 'InvalidInput')
+    },
     async sessionEndTurn({
       sessionId,
       turn,

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import type { Tool } from '../../shared/ports/tool.ts'
+import type { ActivityTool, AnyTool } from '../../shared/ports/tool.ts'
 import { HISTORY_TOOL } from '../../shared/recall/history-tool.ts'
 import { COMPACT_TOOL } from './compact-tool.ts'
 
@@ -7,7 +7,7 @@ import { COMPACT_TOOL } from './compact-tool.ts'
 const NAME_PATTERN = /^[A-Za-z0-9_-]{1,128}$/
 
 /** Why a worker cannot offer these tools, in one sentence, or undefined. Found when the worker starts, not when a session does. */
-export function toolProblem(tools: readonly Tool[]): string | undefined {
+export function toolProblem(tools: readonly AnyTool[]): string | undefined {
   const seen = new Set<string>()
   for (const tool of tools) {
     const problem = nameProblem(tool, seen) ?? schemaProblem(tool) ?? rulesProblem(tool)
@@ -17,7 +17,7 @@ export function toolProblem(tools: readonly Tool[]): string | undefined {
   return undefined
 }
 
-function nameProblem({ name }: Tool, seen: ReadonlySet<string>): string | undefined {
+function nameProblem({ name }: AnyTool, seen: ReadonlySet<string>): string | undefined {
   if (!NAME_PATTERN.test(name))
     return `A tool's name has 1 to 128 characters of A-Z a-z 0-9 _ -, got ${JSON.stringify(name)}.`
   if (name === COMPACT_TOOL.name || name === HISTORY_TOOL.name)
@@ -25,7 +25,7 @@ function nameProblem({ name }: Tool, seen: ReadonlySet<string>): string | undefi
   return seen.has(name) ? `There are two tools ${JSON.stringify(name)}: rename or remove one.` : undefined
 }
 
-function schemaProblem(tool: Tool): string | undefined {
+function schemaProblem(tool: AnyTool): string | undefined {
   try {
     const { type } = inputSchemaOf(tool)
     return type === 'object'
@@ -40,9 +40,15 @@ function schemaProblem(tool: Tool): string | undefined {
 const MOST_TIMEOUT_MS = 24 * 60 * 60_000
 const MOST_RETRIES = 10
 
-function rulesProblem({ name, idempotent, timeoutMs = 1, retries = 0 }: Tool): string | undefined {
-  if (!Number.isInteger(timeoutMs) || timeoutMs < 1 || timeoutMs > MOST_TIMEOUT_MS)
-    return `timeoutMs of tool ${name} must be a whole number from 1 to ${MOST_TIMEOUT_MS}, got ${timeoutMs}.`
+function rulesProblem(tool: AnyTool): string | undefined {
+  const { name, timeoutMs, idempotent, retries = 0 } = tool
+  const { type, taskQueue, queueTimeoutMs, heartbeatTimeoutMs } =
+    'activity' in tool ? tool.activity : ({ type: 'none' } as Partial<ActivityTool['activity']>)
+  if (!type || taskQueue === '') return `Tool ${name} must name its activity, and a task queue or none.`
+  for (const [setting, ms] of Object.entries({ timeoutMs, queueTimeoutMs, heartbeatTimeoutMs })) {
+    if (ms !== undefined && (!Number.isInteger(ms) || ms < 1 || ms > MOST_TIMEOUT_MS))
+      return `${setting} of tool ${name} must be a whole number from 1 to ${MOST_TIMEOUT_MS}, got ${ms}.`
+  }
   if (!Number.isInteger(retries) || retries < 0 || retries > MOST_RETRIES)
     return `retries of tool ${name} must be a whole number from 0 to ${MOST_RETRIES}, got ${retries}.`
   return retries > 0 && idempotent !== true
@@ -51,7 +57,7 @@ function rulesProblem({ name, idempotent, timeoutMs = 1, retries = 0 }: Tool): s
 }
 
 /** The JSON Schema that the model is given. */
-export function inputSchemaOf({ input }: Tool): Record<string, unknown> {
+export function inputSchemaOf({ input }: AnyTool): Record<string, unknown> {
   if ('jsonSchema' in input) return { ...input.jsonSchema }
   return z.toJSONSchema(input, { io: 'input' }) as Record<string, unknown>
 }

@@ -1,11 +1,14 @@
-import type { Tool } from '../../shared/ports/tool.ts'
+import type { ActivityTool, AnyTool, Tool } from '../../shared/ports/tool.ts'
 import { isRunnable, type RunnableTool, runnableTool } from './runnable-tool.ts'
 
 /** What `tools` of a worker may hold. `undefined` tells the kinds apart, so that the parameters of a literal need no types. */
-export type WorkerTool = (Tool & { readonly parse?: undefined }) | RunnableTool
+export type WorkerTool =
+  | (Tool & { readonly parse?: undefined; readonly activity?: undefined })
+  | RunnableTool
+  | (ActivityTool & { readonly parse?: undefined })
 
 export interface Toolbox {
-  readonly tools: readonly Tool[]
+  readonly tools: readonly AnyTool[]
   /** Releases what the tools hold, each once; for the end of the worker. One that fails does not stop the others. */
   close(): Promise<void>
 }

@@ -32,10 +32,30 @@ export interface ToolRules {
   readonly retries?: number
 }
 
-/** A tool that the model can call. An exception becomes an error result that the model reads. */
-export interface Tool extends ToolRules {
+interface DefinedTool extends ToolRules {
   readonly name: string
   readonly description: string
   readonly input: ToolInput
+}
+
+/** A tool that the model can call. An exception becomes an error result that the model reads. */
+export interface Tool extends DefinedTool {
   run(input: unknown, context: ToolContext): Promise<ToolOutput | string>
 }
+
+/** A tool whose work is an activity of the user's own, which the session's workflow runs. */
+export interface ActivityTool extends DefinedTool {
+  readonly activity: {
+    readonly type: string
+    /** Default: the session's own. */
+    readonly taskQueue?: string
+    /** How long the call waits for a worker. */
+    readonly queueTimeoutMs: number
+    readonly heartbeatTimeoutMs?: number
+  }
+}
+
+/** What the activity of an {@link ActivityTool} gets beside the input. */
+export type ActivityToolContext = Pick<ToolContext, 'sessionId' | 'callId' | 'idempotencyKey'>
+
+export type AnyTool = Tool | ActivityTool

@@ -145,7 +145,13 @@ export const eventDataSchemas = {
     compactionId: z.string().optional(),
   }),
   'session/close': z.strictObject({ reason: z.string().optional() }),
-  'tool/claim': z.strictObject({ callId: z.string(), runId: z.string(), attempt: z.int() }),
+  'tool/claim': z.strictObject({
+    callId: z.string(),
+    runId: z.string(),
+    attempt: z.int(),
+    /** Its workflow was asked to run it: the claiming attempt itself ran nothing. */
+    handed: z.literal(true).optional(),
+  }),
   'tool/result': z.strictObject({
     callId: z.string(),
     name: z.string(),

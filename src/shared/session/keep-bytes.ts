@@ -1,5 +1,5 @@
-import { type ContentBlock, isText, text } from '../shared/session/content.ts'
-import { utf8Bytes } from '../shared/session/prompt-content.ts'
+import { type ContentBlock, isText, text } from './content.ts'
+import { utf8Bytes } from './prompt-content.ts'
 
 /**
  * Keeps at most `maxBytes` of a tool's output (UTF-8) and counts the rest. Text keeps its beginning; a block of another kind that is too large becomes a
