@@ -1,4 +1,5 @@
 import { spawn } from 'node:child_process'
+import { createHash } from 'node:crypto'
 import { statSync } from 'node:fs'
 import { join } from 'node:path'
 
@@ -18,7 +19,7 @@ if (problem) {
   const options = args.filter((arg) => !paths.includes(arg))
   const mutate = paths.map(globOf).join(',')
   // One file of results for each choice of paths: with a shared one the score would be that of everything ever measured.
-  const results = `reports/mutation/${paths.join('+').replaceAll('/', '-')}.json`
+  const results = `reports/mutation/${resultsName(paths)}.json`
   const child = spawn(
     process.execPath,
     [stryker, 'run', '--mutate', mutate, '--incrementalFile', results, ...options],
@@ -33,6 +34,13 @@ if (problem) {
 function pathProblem(path: string): string | null {
   if (!path.startsWith('src/shared/') && path !== 'src/shared') return `${path} is not in src/shared`
   return statSync(path, { throwIfNoEntry: false }) === undefined ? `${path} does not exist` : null
+}
+
+/** The paths, or where those are many, how they begin and their hash: a file's name has a limit. */
+function resultsName(paths: readonly string[]): string {
+  const name = paths.join('+').replaceAll('/', '-')
+  if (name.length <= 200) return name
+  return `${name.slice(0, 60)}-${createHash('sha256').update(name).digest('hex').slice(0, 12)}`
 }
 
 function globOf(path: string): string {

@@ -42,6 +42,12 @@ const SAMPLES: Readonly<Record<string, WireSample>> = {
   ),
   'cancel compaction': sample(wire.cancelCompactionSchema, { requestId: 'r', reason: 'why' }, 'reason'),
   close: sample(wire.closeSchema, { requestId: 'r', reason: 'why' }, 'requestId reason'),
+  'cancel receipt': sample(wire.cancelReceiptSchema, {
+    stopped: 'turn',
+    turn: 1,
+    compactionId: 'manual.a',
+    goesOn: { turn: null, compactionId: 'manual.b' },
+  }),
   receipt: sample(wire.receiptSchema, { requestId: 'r', status: 'queued', stored: true }),
   outcome: sample(wire.compactionOutcomeSchema, outcome, outcomeOptional),
   record: sample(wire.compactionRecordSchema, record, recordOptional),
