@@ -1,33 +1,23 @@
 import assert from 'node:assert/strict'
 import { type ChildProcess, spawn } from 'node:child_process'
-import {
-  cpSync,
-  mkdirSync,
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  rmSync,
-  symlinkSync,
-  writeFileSync,
-} from 'node:fs'
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join, resolve } from 'node:path'
+import { join } from 'node:path'
 import { after, before, test } from 'node:test'
 import { sqliteStore } from '../../src/store/index.ts'
 import { obtainServer } from '../../src/worker/dev-server/obtain-server.ts'
 import { eventually } from '../support/eventually.ts'
+import { ended, installPackage, repository } from '../support/installed-package.ts'
 
 // The examples as a user has them: in a folder of their own, with the built package in its node_modules, on a real server.
 
-const repository = resolve(import.meta.dirname, '../..')
 const app = mkdtempSync(join(tmpdir(), 'examples-'))
 const running = new Set<ChildProcess>()
 let server: Awaited<ReturnType<typeof obtainServer>>
 
 before(async () => {
   server = await obtainServer()
-  await installPackage()
-  cpSync(join(repository, 'examples'), join(app, 'examples'), { recursive: true })
+  await installPackage(app)
 })
 after(async () => {
   for (const child of running) child.kill('SIGKILL')
@@ -98,20 +88,6 @@ async function headOf(path: string, sessionId: string): Promise<number | undefin
 
 const compactedLine = (output: string) => /^compacted: .*$/m.exec(output)?.[0]
 
-/** The package as it is published, beside what it depends on. */
-async function installPackage(): Promise<void> {
-  const modules = join(app, 'node_modules')
-  const installed = join(modules, 'durable-compaction')
-  mkdirSync(installed, { recursive: true })
-  for (const name of readdirSync(join(repository, 'node_modules')))
-    if (!name.startsWith('.')) symlinkSync(join(repository, 'node_modules', name), join(modules, name))
-  writeFileSync(join(app, 'package.json'), '{"type": "module"}')
-  cpSync(join(repository, 'package.json'), join(installed, 'package.json'))
-  const tsc = join(repository, 'node_modules/typescript/bin/tsc')
-  const args = ['--project', 'tsconfig.build.json', '--outDir', join(installed, 'dist')]
-  await ended(spawn(process.execPath, [tsc, ...args], { cwd: repository, stdio: 'pipe' }), 'tsc')
-}
-
 function start(file: string, store: string): ChildProcess {
   const child = spawn(process.execPath, ['--import', 'tsx', join('examples', file)], {
     cwd: app,
@@ -144,23 +120,6 @@ async function stop(worker: ChildProcess): Promise<void> {
   const output = ended(worker, 'the worker')
   worker.kill('SIGTERM')
   await output
-}
-
-/** What a process printed; throws unless it ends with 0. */
-function ended(child: ChildProcess, name: string): Promise<string> {
-  let [output, errors] = ['', '']
-  child.stdout?.on('data', (chunk: Buffer) => {
-    output += chunk
-  })
-  child.stderr?.on('data', (chunk: Buffer) => {
-    errors += chunk
-  })
-  return new Promise((resolve, reject) => {
-    child.once('close', (code, signal) => {
-      if (code === 0) resolve(output)
-      else reject(new Error(`${name} ended with ${code ?? signal}:\n${output}\n${errors}`))
-    })
-  })
 }
 
 test('examples: the names that they import lead to the same files in the repository and in the package', () => {

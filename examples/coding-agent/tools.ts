@@ -1,0 +1,5 @@
+import { fileTools } from 'durable-compaction/worker'
+import { editFileTool } from './edit-file-tool.ts'
+
+/** Read, list, search, write and run come with the package; edit is this example's own. Files are confined to the folder, commands only begin in it. */
+export const codingTools = (root: string) => [...fileTools(root), editFileTool(root)]
