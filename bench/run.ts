@@ -1,5 +1,6 @@
 import { spawnSync } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
+import { benchCacheShare } from './cache-share.ts'
 import { benchSessionHistory } from './session-history.ts'
 import { benchStoreScale } from './store-scale.ts'
 import { benchSurface } from './surface.ts'
@@ -12,6 +13,7 @@ const wanted = (name: string) => names.length === 0 || names.includes(name)
 const problems: string[] = []
 if (wanted('history')) problems.push(...(await benchSessionHistory(short)))
 if (wanted('surface')) problems.push(...(await benchSurface(short)))
+if (wanted('cache')) problems.push(...(await benchCacheShare(short)))
 if (wanted('store')) problems.push(...(await benchStoreScale(short)))
 for (const [name, file] of [
   ['counter', 'counter.ts'],

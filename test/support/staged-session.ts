@@ -10,6 +10,7 @@ import { type ScriptedAnswer, type ScriptedReply, scriptedModel } from '../../sr
 import { failureMessage, failureType } from '../../src/workflows/failures.ts'
 import { runSteps } from '../../src/workflows/turn-steps.ts'
 import { type ActivityStage, openStage, RUN_1, SESSION, type StageOptions } from './activity-stage.ts'
+import type { Wire } from './anthropic/wire.ts'
 import { receivedProblems, storeProblems } from './fault-checks.ts'
 
 // A session of hundreds of steps without a server: the real step loop, activities and store.
@@ -27,6 +28,8 @@ export interface StagedModel extends Omit<StageOptions, 'model'> {
   readonly smallWindow?: number
   readonly reply: ScriptedAnswer
   readonly summary?: ScriptedReply | ScriptedAnswer
+  /** Every call goes over it. */
+  readonly wire?: Wire
 }
 
 export interface StagedSession {
@@ -43,7 +46,7 @@ export interface StagedSession {
 }
 
 export async function openStagedSession(options: StagedModel): Promise<StagedSession> {
-  const { window, smallWindow = window, reply, summary, ...rest } = options
+  const { window, smallWindow = window, reply, summary, wire, ...rest } = options
   const requested: ModelRequest[] = []
   const problems: string[] = []
   const scripted = scriptedModel(reply, {
@@ -65,7 +68,7 @@ export async function openStagedSession(options: StagedModel): Promise<StagedSes
       return scripted.generate(request, context)
     },
   }
-  const stage = await openStage({ ...rest, model })
+  const stage = await openStage({ ...rest, model: wire?.over(model) ?? model })
   const outcomes: StagedSession['outcomes'] = []
   let requests = 0
   const attempt = async (given: {

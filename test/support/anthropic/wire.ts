@@ -2,15 +2,23 @@ import { ContextOverflowError, type ModelClient, type ModelRequest } from '../..
 import type { Usage } from '../../../src/shared/session/events.ts'
 import { anthropicModels } from '../../../src/worker/index.ts'
 import { openAnthropicServer, refuse, reply } from './server.ts'
+import type { Json } from './valid-blocks.ts'
 import type { Expected } from './valid-request.ts'
 
 /** The live client with a scripted model behind it: every call of a model goes over HTTP, and the far end judges it before the script answers. */
 export interface Wire {
   /** The same model, asked by the live client. */
   over(model: ModelClient): ModelClient
-  /** What was wrong with the requests so far. */
+  /** Requests so far, in order. */
+  readonly asked: readonly Asked[]
+  /** What was wrong with them. */
   readonly problems: readonly string[]
   close(): void
+}
+
+export interface Asked {
+  readonly purpose: ModelRequest['purpose']
+  readonly body: Json
 }
 
 const CALL = 'x-test-call'
@@ -18,10 +26,12 @@ const CALL = 'x-test-call'
 export async function openWire(expected: Expected = {}): Promise<Wire> {
   const server = await openAnthropicServer(expected)
   const calls = new Map<string, { readonly model: ModelClient; readonly request: ModelRequest }>()
+  const asked: Asked[] = []
   let lastCall = 0
-  server.answer = async ({ headers, closed }, response) => {
+  server.answer = async ({ headers, body, closed }, response) => {
     const call = calls.get(String(headers[CALL]))
     if (call === undefined) return refuse(response, 500, 'api_error', 'nobody made this call')
+    asked.push({ purpose: call.request.purpose, body })
     const abort = new AbortController()
     closed.then(() => abort.abort())
     try {
@@ -45,6 +55,7 @@ export async function openWire(expected: Expected = {}): Promise<Wire> {
           .finally(() => calls.delete(call))
       },
     }),
+    asked,
     problems: server.problems,
     close: () => server.close(),
   }
