@@ -13,10 +13,11 @@ const { reason, message, usage } = await turn.result() // from any process: sess
 const compaction = await session.compactNow({ focus: 'the lockers', whenBusy: 'wait', signal }) // null: nothing to take
 for await (const seen of session.watch({ after: turn.seq, signal })) render(seen) // events in order, live text
 const compactions = await session.compactionHistory({ limit: 20 })
+const { total } = await session.usage() // every paid call, also those of compactions and those that failed, and its price
 const handle = session.workflow // Temporal's, for everything else
 
 declare const client: Client
 declare const signal: AbortSignal
 declare function render(seen: Watched): void
 
-export { compaction, compactions, handle, message, reason, usage }
+export { compaction, compactions, handle, message, reason, total, usage }

@@ -30,7 +30,7 @@ const replySchema = z.object({
  * provider's request id
  */
 export async function askModel(
-  client: ModelClient,
+  client: Pick<ModelClient, 'generate'>,
   request: ModelRequest,
   context: ModelCallContext,
 ): Promise<ModelReply> {
@@ -44,7 +44,7 @@ export async function askModel(
 }
 
 async function generate(
-  client: ModelClient,
+  client: Pick<ModelClient, 'generate'>,
   request: ModelRequest,
   context: ModelCallContext,
 ): Promise<ModelReply> {

@@ -15,7 +15,7 @@ import type { NewEvent } from '../shared/session/events.ts'
 import { keys } from '../shared/session/keys.ts'
 import { priceContent } from '../shared/tokens/price.ts'
 import { announce } from './announce.ts'
-import { askModel } from './ask-model.ts'
+import { countedCall } from './counted-call.ts'
 import type { ActivityDeps } from './deps.ts'
 import { landReply, recordedReply } from './land-reply.ts'
 import { liveText } from './live-text.ts'
@@ -24,6 +24,7 @@ import { microPass } from './micro-pass.ts'
 import { openStep } from './open-step.ts'
 import { asOwner, callingRun } from './owner.ts'
 import { preflight } from './preflight.ts'
+import { recordLost } from './record-lost.ts'
 import { countReplies, loadSession } from './session-view.ts'
 import { tellCompactOutcome } from './tell-compact-outcome.ts'
 import { byteRelief } from './too-many-bytes.ts'
@@ -89,11 +90,7 @@ async function sendWithoutRefusedMedia(
   for (let surface = first, passes = 0; ; passes++) {
     const { request } = requestOf(sending, surface)
     try {
-      return {
-        surface,
-        request,
-        reply: await generate(deps, request, keys.assistant(input.turn, input.step)),
-      }
+      return { surface, request, reply: await generate(sending, request) }
     } catch (error) {
       const plan = passes < MOST_MEDIA_PASSES ? mediaRemedy(error, request) : null
       const relieved = plan === null ? surface : await mediaPass(deps, input, actor, plan)
@@ -126,7 +123,7 @@ async function joinPrompts(
   }
 }
 
-async function generate(deps: ActivityDeps, request: ModelRequest, key: string): Promise<ModelReply> {
+async function generate({ deps, input, actor }: Sending, request: ModelRequest): Promise<ModelReply> {
   const client = deps.models[request.provider]
   if (client === undefined)
     throw new SessionError(
@@ -134,13 +131,18 @@ async function generate(deps: ActivityDeps, request: ModelRequest, key: string):
       `No worker of this task queue has the provider ${JSON.stringify(request.provider)}.`,
     )
   const signal = cancellationSignal()
-  const live = liveText(deps, request.sessionId, key)
+  const live = liveText(deps, input.sessionId, keys.assistant(input.turn, input.step))
+  // After a cancel the turn's end keeps what stands there.
+  const endLive = () => live.end({ keep: !signal.aborted })
   try {
-    const reply = await askModel(client, request, { signal, onDelta: live.add })
+    const reply = await countedCall(client, request, { signal, onDelta: live.add }, async (lost) => {
+      await endLive()
+      await recordLost(deps, input, actor, request, lost)
+    })
     await live.end({ keep: false })
     return reply
   } catch (error) {
-    await live.end({ keep: !signal.aborted }) // After a cancel the turn's end keeps what stands there.
+    await endLive()
     throw error
   }
 }

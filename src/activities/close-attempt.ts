@@ -5,8 +5,8 @@ import type { MeterState } from '../shared/compaction/meter.ts'
 import type { AttemptRow } from '../shared/ports/store.ts'
 import type { CompactionOutcome } from '../shared/protocol.ts'
 import type { AttemptError } from '../shared/session/events.ts'
+import { totalOf } from '../shared/usage/ledger.ts'
 import type { ActivityDeps } from './deps.ts'
-import { addUsage, NO_USAGE } from './paid.ts'
 import { countReplies, currentReading, loadMeter, loadSession, readingOf } from './session-view.ts'
 
 export type CloseAttemptInput = z.infer<typeof closeAttemptInputSchema>
@@ -44,30 +44,30 @@ async function measureFailure(
   const { sessionId, compactionId, cause, plan } = attempt
   const session = await loadSession(deps, sessionId)
   const { header } = session
-  const [meter, snapshot, replies, paid] = await Promise.all([
+  const [meter, snapshot, replies] = await Promise.all([
     loadMeter(deps, session),
     deps.store.measure(sessionId),
     countReplies(deps, sessionId),
-    paidFor(deps, attempt),
   ])
   const nowMs = deps.clock()
   const reading = readingOf({ header, snapshot, meter, replies, nowMs })
   const numbers = { tokensBefore: plan?.tokensBefore ?? reading.tokens, tokensAfter: reading.tokens }
-  const outcome = { v: 1, compactionId, outcome: 'failed', reading, ...numbers, paid, error } as const
+  const outcome = {
+    v: 1,
+    compactionId,
+    outcome: 'failed',
+    reading,
+    ...numbers,
+    paid: paidFor(attempt),
+    error,
+  } as const
   if (error.code === 'cancelled') return { outcome, meter }
   const surfaceTokens = snapshot.nodes.reduce((sum, node) => sum + node.tokens, 0)
   return { outcome, meter: meterAfterPass(meter, { cause, header, outcome, replies, surfaceTokens, nowMs }) }
 }
 
-/** By the log, which holds each call of the attempt behind its start. */
-async function paidFor(
-  deps: ActivityDeps,
-  { sessionId, compactionId, startSeq }: AttemptRow,
-): Promise<CompactionOutcome['paid']> {
-  const events = await deps.store.events(sessionId, { types: ['compact/call'], after: startSeq ?? -1 })
-  const calls = events.flatMap((event) =>
-    event.type === 'compact/call' && event.data.compactionId === compactionId ? [event.data] : [],
-  )
-  const usage = calls.reduce((sum, call) => addUsage(sum, call.usage ?? NO_USAGE), NO_USAGE)
-  return { calls: calls.length, reused: 0, usage }
+/** Every call that the store knows of the attempt, whoever made it. */
+function paidFor({ usage }: AttemptRow): CompactionOutcome['paid'] {
+  const { requests, unknownRequests: _, ...tokens } = totalOf(usage)
+  return { calls: requests, reused: 0, usage: tokens }
 }

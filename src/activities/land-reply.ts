@@ -1,9 +1,10 @@
 import { learnFromUsage } from '../shared/compaction/meter.ts'
-import { SessionError } from '../shared/errors.ts'
+import { isSessionError, SessionError } from '../shared/errors.ts'
 import { LIMITS } from '../shared/limits.ts'
 import type { ModelReply, ModelRequest } from '../shared/ports/model.ts'
-import type { Actor, EndTurn, SessionRow, SurfaceSnapshot } from '../shared/ports/store.ts'
+import type { Actor, EndTurn, SessionRow, SurfaceSnapshot, Written } from '../shared/ports/store.ts'
 import type { AnyTool, ToolRules } from '../shared/ports/tool.ts'
+import { canonicalJson } from '../shared/session/canonical-json.ts'
 import type { ToolUseBlock } from '../shared/session/content.ts'
 import type { NewEvent, TurnEndReason } from '../shared/session/events.ts'
 import { keys } from '../shared/session/keys.ts'
@@ -23,6 +24,7 @@ import type { ActivityDeps } from './deps.ts'
 import { timeoutOf } from './execute-tool.ts'
 import { overheadTokens } from './overhead.ts'
 import { asOwner } from './owner.ts'
+import { recordLost } from './record-lost.ts'
 import { currentReading, loadMeter, loadSession } from './session-view.ts'
 import { uniqueCallIds } from './unique-call-ids.ts'
 import { writePaid } from './write-paid.ts'
@@ -72,13 +74,13 @@ export async function landReply(deps: ActivityDeps, landing: Landing): Promise<C
     headSeq: surface.head,
   })
   const end = endOf(assistant)
-  await writePaid(() =>
+  const write = () =>
     asOwner(deps, sessionId, actor, (owner) =>
       end === undefined
         ? deps.store.append({ sessionId, actor: owner, turn, events, meter })
         : deps.store.endTurn({ sessionId, actor: owner, turn, ...end, events, meter }),
-    ),
-  )
+    )
+  await landOrLose(deps, landing, assistant, write)
   const landed = await recordedReply(deps, input)
   if (landed !== null) return landed
   // A turn's end that was there before is returned as it is, without the reply.
@@ -86,6 +88,34 @@ export async function landReply(deps: ActivityDeps, landing: Landing): Promise<C
     'TurnClosed',
     `Turn ${turn} had ended when the reply of its step ${step} came: it is written nowhere.`,
   )
+}
+
+/** Writes the reply. One that came when the step had another, or when the turn had ended, was paid for nothing. */
+async function landOrLose(
+  deps: ActivityDeps,
+  { input, actor, request, reply }: Landing,
+  assistant: Assistant,
+  write: () => Promise<Written>,
+): Promise<void> {
+  const lose = async () => {
+    const usage = reply.usage === null ? {} : { usage: reply.usage }
+    await recordLost(deps, input, actor, request, { why: 'late', ...usage }).catch(() => undefined)
+  }
+  let tries = 0
+  try {
+    const written = await writePaid(() => {
+      tries++
+      return write()
+    })
+    if (!written.recorded) return
+  } catch (error) {
+    if (!isSessionError(error, 'StoreUnavailable')) await lose()
+    throw error
+  }
+  // A repeated write may find what it wrote itself.
+  const recorded = await deps.store.eventByKey(input.sessionId, assistant.key)
+  const isOurs = tries > 1 && canonicalJson(recorded?.data) === canonicalJson(assistant.data)
+  if (!isOurs) await lose()
 }
 
 /** What the log says of this step, or null when its reply is still to be paid. */

@@ -3,13 +3,14 @@ import type { ModelClient, ModelReply, ModelRequest } from '../shared/ports/mode
 import type { Actor } from '../shared/ports/store.ts'
 import type { PaidCalls } from '../shared/ports/summarizer.ts'
 import type { Paid } from '../shared/protocol.ts'
-import type { NewEvent, RefusalReason, SessionEvent } from '../shared/session/events.ts'
+import { canonicalJson } from '../shared/session/canonical-json.ts'
+import type { EventData, NewEvent, RefusalReason, SessionEvent, Usage } from '../shared/session/events.ts'
 import { keys } from '../shared/session/keys.ts'
 import { wellFormed } from '../shared/session/well-formed.ts'
-import { askModel } from './ask-model.ts'
+import { addUsage, NO_USAGE } from '../shared/usage/ledger.ts'
+import { countedCall, type LostCall } from './counted-call.ts'
 import type { ActivityDeps } from './deps.ts'
 import { asOwner } from './owner.ts'
-import { addUsage, NO_USAGE } from './paid.ts'
 import { writePaid } from './write-paid.ts'
 
 interface AttemptCalls {
@@ -25,10 +26,15 @@ interface AttemptCalls {
 
 type Call = Parameters<PaidCalls['call']>[1]
 type Called = Awaited<ReturnType<PaidCalls['call']>>
+/** What is written of a call besides what was asked. */
+type Answer = Pick<EventData<'compact/call'>, 'stopReason' | 'accepted'> & Partial<EventData<'compact/call'>>
 
 /** The calls of one attempt: each is looked up in the log before it is paid, and recorded right after. `spent` is what this run of the activity paid. */
 export function paidCalls(calls: AttemptCalls): PaidCalls & { readonly spent: () => Paid } {
   let spent: Paid = { calls: 0, reused: 0, usage: NO_USAGE }
+  const spend = (usage: Usage | null | undefined) => {
+    spent = { ...spent, calls: spent.calls + 1, usage: addUsage(spent.usage, usage ?? NO_USAGE) }
+  }
   return {
     spent: () => spent,
     async call(index, call) {
@@ -40,15 +46,17 @@ export function paidCalls(calls: AttemptCalls): PaidCalls & { readonly spent: ()
         spent = { ...spent, reused: spent.reused + 1 }
         return fromStore(stored)
       }
-      const reply = await pay(calls, call)
-      spent = { ...spent, calls: spent.calls + 1, usage: addUsage(spent.usage, reply.usage ?? NO_USAGE) }
+      const { request } = call
+      const context = { signal: calls.signal }
+      const reply = await countedCall(clientOf(calls.deps, request), request, context, (lost) => {
+        spend(lost.usage)
+        return recordLost(calls, index, call, lost)
+      })
+      spend(reply.usage)
       return record(calls, index, call, reply)
     },
   }
 }
-
-const pay = ({ deps, signal }: AttemptCalls, { request }: Call): Promise<ModelReply> =>
-  askModel(clientOf(deps, request), request, { signal })
 
 function clientOf(deps: ActivityDeps, request: ModelRequest): ModelClient {
   const client = deps.models[request.provider]
@@ -60,37 +68,62 @@ function clientOf(deps: ActivityDeps, request: ModelRequest): ModelClient {
   return client
 }
 
+/** The first complete response of a call stands; another, that two workers paid at the same time, is kept as lost. */
 async function record(calls: AttemptCalls, index: number, call: Call, reply: ModelReply): Promise<Called> {
-  const { deps, sessionId, compactionId, turn, actor, requestHead } = calls
   const refusedBecause = call.judge(reply)
-  const event: NewEvent<'compact/call'> = {
+  const event = callEvent(calls, index, call, {
+    model: reply.model ?? call.request.model,
+    stopReason: reply.stopReason,
+    rawOutput: [...wellFormed(reply.content)],
+    ...(reply.usage === null ? {} : { usage: reply.usage }),
+    accepted: refusedBecause === null,
+    ...(refusedBecause === null ? {} : { refusedBecause }),
+  })
+  const recorded = await write(calls, index, event, true)
+  if (canonicalJson(recorded.data) !== canonicalJson(event.data)) await write(calls, index, event, false)
+  return { ...fromStore(recorded), fromStore: false }
+}
+
+const recordLost = (calls: AttemptCalls, index: number, call: Call, { why, usage }: LostCall) =>
+  write(
+    calls,
+    index,
+    callEvent(calls, index, call, {
+      stopReason: why,
+      accepted: false,
+      ...(usage === undefined ? {} : { usage }),
+    }),
+    false,
+  )
+
+function callEvent(
+  { compactionId, turn, requestHead }: AttemptCalls,
+  index: number,
+  { purpose, request }: Call,
+  answer: Answer,
+): NewEvent<'compact/call'> {
+  const { provider, model, maxTokens } = request
+  return {
     key: keys.compactCall(compactionId, index),
     type: 'compact/call',
     turn,
     step: null,
-    data: {
-      compactionId,
-      index,
-      purpose: call.purpose,
-      provider: call.request.provider,
-      model: reply.model ?? call.request.model,
-      maxTokens: call.request.maxTokens,
-      stopReason: reply.stopReason,
-      rawOutput: [...wellFormed(reply.content)],
-      ...(reply.usage === null ? {} : { usage: reply.usage }),
-      accepted: refusedBecause === null,
-      ...(refusedBecause === null ? {} : { refusedBecause }),
-      requestHead,
-    },
+    data: { compactionId, index, purpose, provider, model, maxTokens, ...answer, requestHead },
     tokens: 0,
   }
-  const recorded = await writePaid(() =>
+}
+
+const write = (
+  { deps, sessionId, compactionId, actor }: AttemptCalls,
+  index: number,
+  event: NewEvent<'compact/call'>,
+  complete: boolean,
+): Promise<SessionEvent<'compact/call'>> =>
+  writePaid(() =>
     asOwner(deps, sessionId, actor, (owner) =>
-      deps.store.recordCall({ sessionId, actor: owner, compactionId, complete: true, event, index }),
+      deps.store.recordCall({ sessionId, actor: owner, compactionId, complete, event, index }),
     ),
   )
-  return { ...fromStore(recorded), fromStore: false }
-}
 
 function fromStore(event: SessionEvent<'compact/call'>): Called {
   const { rawOutput, stopReason, usage, model, accepted, refusedBecause } = event.data

@@ -63,6 +63,8 @@ function what(event: SessionEvent): string {
         : `${event.data.reason}: ${printable(event.data.message)}`
     case 'compact/start':
       return `${event.data.cause}${event.data.focus === undefined ? '' : `, focus: ${printable(event.data.focus)}`}`
+    case 'assistant/lost':
+      return `a call of ${printable(event.data.model)} left no reply: ${event.data.why}`
     case 'session/notice':
       return `${event.data.code}: ${printable(event.data.message)}`
     case 'compact/summary':

@@ -1,47 +1,13 @@
-import { z } from 'zod'
+import type { UsageLedger } from '../shared/usage/ledger.ts'
+import { PRICES, type PriceTable, priceTableSchema } from '../shared/usage/prices.ts'
+import { type PricedUsage, usageReport } from '../shared/usage/report.ts'
 import { UsageError } from './exit-codes.ts'
 import { readJsonFile } from './json-file.ts'
+import { formatCount } from './table.ts'
 
-/** US dollars per million tokens. */
-const priceSchema = z.strictObject({
-  input: z.number().nonnegative(),
-  output: z.number().nonnegative(),
-  cacheRead: z.number().nonnegative(),
-  cacheWrite: z.number().nonnegative(),
-})
-export type Price = z.infer<typeof priceSchema>
-
-const priceTableSchema = z.strictObject({
-  /** Day on which the prices were looked up. */
-  date: z.string(),
-  /** By `provider/model`. */
-  models: z.record(z.string(), priceSchema),
-})
-export type PriceTable = z.infer<typeof priceTableSchema>
-
-/** Anthropic's rule: a cache write (5 minutes) costs 1.25 times the input, a read a tenth of it. */
-const anthropic = (input: number, output: number): Price => ({
-  input,
-  output,
-  cacheRead: input / 10,
-  cacheWrite: input * 1.25,
-})
-
-/** List prices as published in June 2026. Override with `--prices FILE`. */
-export const PRICES: PriceTable = {
-  date: '2026-06-30',
-  models: {
-    'anthropic/claude-opus-4-8': anthropic(5, 25),
-    'anthropic/claude-opus-4-6': anthropic(5, 25),
-    'anthropic/claude-opus-4-5': anthropic(5, 25),
-    'anthropic/claude-sonnet-4-6': anthropic(3, 15),
-    'anthropic/claude-sonnet-4-5': anthropic(3, 15),
-    'anthropic/claude-haiku-4-5': anthropic(1, 5),
-  },
-}
-
-/** A price table from a file. @throws UsageError */
-export function readPrices(path: string): PriceTable {
+/** The price table of a file, or ours. @throws UsageError */
+export function pricesFrom(path: string | undefined): PriceTable {
+  if (path === undefined) return PRICES
   const parsed = priceTableSchema.safeParse(readJsonFile(path))
   if (parsed.success) return parsed.data
   const [issue] = parsed.error.issues
@@ -53,23 +19,21 @@ export function readPrices(path: string): PriceTable {
   )
 }
 
-export interface BilledTokens {
-  readonly inputTokens: number
-  readonly outputTokens: number
-  readonly cacheReadTokens: number
-  readonly cacheWriteTokens: number
-}
-
-const MILLION = 1_000_000
-
-export function costUsd(price: Price, tokens: BilledTokens): number {
-  const { inputTokens, outputTokens, cacheReadTokens, cacheWriteTokens } = tokens
-  const micro =
-    inputTokens * price.input +
-    outputTokens * price.output +
-    cacheReadTokens * price.cacheRead +
-    cacheWriteTokens * price.cacheWrite
-  return micro / MILLION
-}
-
 export const formatUsd = (usd: number): string => `$${usd.toFixed(usd < 10 ? 4 : 2)}`
+
+/** What is known of a cost, and what is not. */
+export function costText({ requests, unpricedRequests, usd }: PricedUsage): string {
+  if (unpricedRequests === 0) return formatUsd(usd)
+  if (unpricedRequests === requests) return 'price not known'
+  return `at least ${formatUsd(usd)} (${formatCount(unpricedRequests)} of ${formatCount(requests)} requests have no price)`
+}
+
+/** A ledger in one line, by our prices. */
+export function usageText(ledger: UsageLedger): string {
+  const { total } = usageReport(ledger, PRICES)
+  const { requests, inputTokens, cacheReadTokens, cacheWriteTokens, outputTokens } = total
+  if (requests === 0) return 'nothing'
+  const input = formatCount(inputTokens + cacheReadTokens + cacheWriteTokens)
+  const asked = `${formatCount(requests)} ${requests === 1 ? 'request' : 'requests'}`
+  return `${asked}, ${input} tokens in, ${formatCount(outputTokens)} out; ${costText(total)}`
+}

@@ -24,6 +24,9 @@ export type {
   TurnEndReason,
   Usage,
 } from '../shared/session/events.ts'
+export type { UsagePurpose, UsageTotal } from '../shared/usage/ledger.ts'
+export { PRICES, type Price, type PriceTable } from '../shared/usage/prices.ts'
+export type { PricedUsage, UsageReport } from '../shared/usage/report.ts'
 export {
   cancelCompactionSignal,
   cancelCompactionUpdate,

@@ -27,6 +27,9 @@ import {
 import type { ContentBlock } from '../shared/session/content.ts'
 import type { SessionEvent } from '../shared/session/events.ts'
 import { promptContent, promptProblem, utf8Bytes } from '../shared/session/prompt-content.ts'
+import { totalOf, type UsageTotal } from '../shared/usage/ledger.ts'
+import { PRICES, type PriceTable } from '../shared/usage/prices.ts'
+import { type UsageReport, usageReport } from '../shared/usage/report.ts'
 import { compactionHistoryQuery, contextReadingQuery, sessionStateQuery } from '../workflows/messages.ts'
 import { querySession } from './ask-worker.ts'
 import { cancel } from './cancel.ts'
@@ -264,16 +267,33 @@ export class Session {
     await sendSignal(this.#options, SIGNALS.close, request)
   }
 
-  /** Live control state; needs a worker. */
-  state(): Promise<SessionState> {
-    return querySession(this.#options, () => this.workflow.query(sessionStateQuery))
+  /** Live control state, which needs a worker, and what was paid so far (null without a store). */
+  async state(): Promise<SessionState & { readonly usage: UsageTotal | null }> {
+    const state = await querySession(this.#options, () => this.workflow.query(sessionStateQuery))
+    const stored = await this.#options.store?.session(this.id)
+    return { ...state, usage: stored ? totalOf(stored.usage) : null }
+  }
+
+  /**
+   * Every paid call of the session, by purpose and model, and its price: turns, summaries, and what was paid for nothing. Reads one row of the store, whatever
+   * the length of the session; needs no worker. `prices`: default {@link PRICES}.
+   *
+   * @throws SessionError `SessionNotFound`
+   */
+  async usage({ prices = PRICES }: { readonly prices?: PriceTable } = {}): Promise<UsageReport> {
+    const row = await this.#store('usage').session(this.id)
+    if (row === null)
+      throw new SessionError('SessionNotFound', `Session ${this.id} is not in the store: start it first.`)
+    return usageReport(row.usage, prices)
   }
 
   /** Every compaction of the session, newest first, by the store alone: needs no worker. Default limit 100. */
-  async compactions(options: { readonly limit?: number } = {}): Promise<readonly CompactionRecord[]> {
+  async compactions(
+    options: { readonly limit?: number } = {},
+  ): Promise<readonly (CompactionRecord & { readonly usage: UsageTotal })[]> {
     const { limit = 100 } = options
     const rows = await this.#store('compactions').attempts({ sessionId: this.id, limit })
-    return rows.map(recordOfAttempt)
+    return rows.map((row) => ({ ...recordOfAttempt(row), usage: totalOf(row.usage) }))
   }
 
   /** Newest first, the last 20; needs a worker. {@link compactions} has all of them. */

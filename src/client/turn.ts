@@ -2,6 +2,7 @@ import { SessionError } from '../shared/errors.ts'
 import type { SessionStore } from '../shared/ports/store.ts'
 import type { ContentBlock } from '../shared/session/content.ts'
 import type { SessionEvent, TurnEndReason, Usage } from '../shared/session/events.ts'
+import { ledgerOf, totalOf } from '../shared/usage/ledger.ts'
 import { poll } from './poll.ts'
 import type { SessionOptions } from './session.ts'
 
@@ -10,7 +11,7 @@ export interface TurnResult {
   readonly reason: TurnEndReason
   /** The last answer; null when the turn ended before one. */
   readonly message: readonly ContentBlock[] | null
-  /** All model calls of the turn. */
+  /** All model calls of the turn, also those that failed on their way; without the calls of compactions. */
   readonly usage: Usage
   /** Why, for a turn that ended by an error: the provider's own words where it is the provider's. */
   readonly error?: string
@@ -76,7 +77,7 @@ async function eventsOfTurn(
   for (let after = -1; ; ) {
     const page = await store.events(sessionId, {
       turn,
-      types: ['turn/start', 'assistant/message', 'turn/end'],
+      types: ['turn/start', 'assistant/message', 'assistant/lost', 'turn/end'],
       after,
     })
     all.push(...page)
@@ -91,13 +92,7 @@ function resultOf(events: readonly SessionEvent[]): TurnResult {
   if (end?.type !== 'turn/end')
     throw new SessionError('LogRejected', 'The turn has ended and its end is not in the log.')
   const answers = events.filter((event) => event.type === 'assistant/message')
-  const usage = { inputTokens: 0, outputTokens: 0, cacheReadTokens: 0, cacheWriteTokens: 0 }
-  for (const { data } of answers) {
-    usage.inputTokens += data.usage?.inputTokens ?? 0
-    usage.outputTokens += data.usage?.outputTokens ?? 0
-    usage.cacheReadTokens += data.usage?.cacheReadTokens ?? 0
-    usage.cacheWriteTokens += data.usage?.cacheWriteTokens ?? 0
-  }
+  const { requests: _, unknownRequests: __, ...usage } = totalOf(ledgerOf(events))
   return {
     turn: end.data.turn,
     reason: end.data.reason,

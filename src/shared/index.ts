@@ -181,3 +181,13 @@ export {
   unansweredCalls,
   unitsOf,
 } from './session/tool-pairing.ts'
+export {
+  ledgerOf,
+  totalOf,
+  type UsageLedger,
+  type UsageLine,
+  type UsagePurpose,
+  type UsageTotal,
+} from './usage/ledger.ts'
+export { costUsd, PRICES, type Price, type PriceTable, priceOf } from './usage/prices.ts'
+export { type PricedUsage, type UsageReport, usageReport } from './usage/report.ts'

@@ -18,12 +18,13 @@ interface SqlAttempt {
   readonly start_seq: number | null
   readonly summary: StoredBody | null
   readonly outcome: string | null
+  readonly usage: string
   readonly started_at: number
   readonly ended_at: number | null
 }
 
 const SELECT =
-  'SELECT session_id, state, life, input, plan, start_seq, summary, outcome, started_at, ended_at FROM attempt JOIN session ON session.id = attempt.session'
+  'SELECT session_id, state, life, input, plan, start_seq, summary, outcome, usage, started_at, ended_at FROM attempt JOIN session ON session.id = attempt.session'
 
 export function findAttempt(sql: Sql, session: number, compactionId: string): StoredAttempt | null {
   const row = sql.one<SqlAttempt>(`${SELECT} WHERE session = ? AND compaction_id = ?`, session, compactionId)
@@ -81,6 +82,7 @@ function fromSql(row: SqlAttempt): StoredAttempt {
       plan: row.plan === null ? null : JSON.parse(row.plan),
       startSeq: row.start_seq,
       outcome: row.outcome === null ? null : JSON.parse(row.outcome),
+      usage: JSON.parse(row.usage),
       startedAt: row.started_at,
       endedAt: row.ended_at,
     },

@@ -10,6 +10,7 @@ import { paidTests } from './contract/paid-calls-tests.ts'
 import { searchTests } from './contract/search-tests.ts'
 import { sessionsTests } from './contract/sessions-tests.ts'
 import { turnsTests } from './contract/turns-tests.ts'
+import { usageTests } from './contract/usage-tests.ts'
 
 export type { OpenStore, StoreUnderTest } from './contract/harness.ts'
 
@@ -21,6 +22,7 @@ const AREAS = [
   openingTests,
   endingTests,
   paidTests,
+  usageTests,
   inboxTests,
   controlTests,
   handlesTests,

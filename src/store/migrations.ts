@@ -1,9 +1,10 @@
 import type Database from 'libsql'
 import { SessionError } from '../shared/errors.ts'
 import { CONTROL_REQUESTS, SCHEMA } from './schema.ts'
+import { USAGE_SUMS } from './usage-sums.ts'
 
 /** One entry per version of the file, in order; an entry that was released never changes. */
-const MIGRATIONS: readonly string[] = [SCHEMA, CONTROL_REQUESTS]
+const MIGRATIONS: readonly string[] = [SCHEMA, CONTROL_REQUESTS, USAGE_SUMS]
 
 /**
  * Brings the file to this version, in one transaction.

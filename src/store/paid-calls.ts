@@ -2,6 +2,7 @@ import { SessionError } from '../shared/errors.ts'
 import type { ActorInput } from '../shared/ports/store.ts'
 import type { NewEvent, SessionEvent } from '../shared/session/events.ts'
 import { keys } from '../shared/session/keys.ts'
+import { withEvent } from '../shared/usage/ledger.ts'
 import { requireAttempt } from './attempts.ts'
 import { checkedEvent } from './checked-event.ts'
 import { eventRowsOfKeys } from './event-rows.ts'
@@ -40,7 +41,7 @@ export async function recordCall(
     const { openTurn, openStep } = session.control
     const { event, json } = checked
     const inTurn = event.turn !== null && event.turn === openTurn
-    writer.add({
+    const written = writer.add({
       json,
       event: {
         ...event,
@@ -49,6 +50,12 @@ export async function recordCall(
         step: inTurn && event.step === openStep ? event.step : null,
       },
     })
+    tx.sql.run(
+      'UPDATE attempt SET usage = ? WHERE session = ? AND compaction_id = ?',
+      JSON.stringify(withEvent(row.usage, written)),
+      session.id,
+      compactionId,
+    )
     return writer.save()
   })
   const [event] = events

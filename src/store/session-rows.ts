@@ -113,6 +113,7 @@ function toSessionRow(session: StoredSession, header: Header | null): SessionRow
     openCompactionId: control.bracket?.compactionId ?? null,
     headerSeq: control.headerSeq ?? 0,
     header,
+    usage: control.usage,
     createdAt,
     updatedAt,
   }

@@ -46,12 +46,12 @@ const closed = (running: Promise<unknown>) =>
   })
 
 describe('† turns bound appends', () => {
-  test('a reply that comes after its turn has ended is TurnClosed, and the log ends with the turn', async () => {
+  test('a reply that comes after its turn has ended is TurnClosed, and its call is counted as lost', async () => {
     const stage = await openTurn()
     await stage.run(RUN_1, 'sessionRunTool', { turn: 1, step: 1, callId: 'c' })
     meanwhile = () => endTurn(stage)
     await closed(stage.run(RUN_1, 'sessionCallModel', { turn: 1, step: 2 }))
-    assert.deepEqual((await typesOf(stage)).slice(-3), ['1 step/start', '1 step/end', '1 turn/end'])
+    assert.deepEqual((await typesOf(stage)).slice(-3), ['1 step/end', '1 turn/end', 'assistant/lost'])
   })
 
   test('a result that comes after its turn has ended: the call keeps the result that the end gave it, its output is nowhere', async () => {

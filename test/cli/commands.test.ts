@@ -114,11 +114,14 @@ describe('a first conversation', () => {
     assert.match(context, /^part +tokens +share\n[\s\S]*^user +\d+ +\d+ %$/m)
     assert.match(context, /^pressure +none; compacts at 25,600\nnext compaction +would take nothing: /m)
     assert.equal(history, 'Session hello has not compacted.\n')
+    assert.match(state, /^paid +3 requests, [\d,]+ tokens in, \d+ out; price not known$/m)
+    assert.match(await ok('usage', 'hello'), /^turn +scripted\/echo +3 +[\d,]+ +0 +0 +\d+ *$/m)
   })
 
   test('the same as JSON', LIMIT, async () => {
-    const [state, transcript, context, history] = [
+    const [state, usage, transcript, context, history] = [
       await json('state', 'hello'),
+      await json('usage', 'hello'),
       await json('transcript', 'hello'),
       await json('context', 'hello'),
       await json('history', 'hello'),
@@ -127,6 +130,7 @@ describe('a first conversation', () => {
       [state.live.status, state.stored.turns, state.stored.model],
       ['idle', 3, 'scripted/echo'],
     )
+    assert.deepEqual([state.stored.usage.requests, usage.total.requests, usage.total.usd], [3, 3, 0])
     assert.equal(transcript.length, 6)
     assert.deepEqual(Object.keys(context.parts), [
       'system',
@@ -279,7 +283,8 @@ describe('a turn that takes long', () => {
       watching.interrupt()
       const watched = await watching.done
       assert.equal(watched.code, 0)
-      assert.equal(watched.stderr, 'Watching slow from #0; Ctrl-C ends it.\n')
+      assert.match(watched.stderr, /^Watching slow from #0; Ctrl-C ends it\.\n(paid so far: 1 .*\n)*$/)
+      await stateOf('slow', /^status +idle$/m)
       assert.deepEqual(
         lines(watched.stdout).map((line, index) => line.startsWith(`#${index} `)),
         lines(watched.stdout).map(() => true),

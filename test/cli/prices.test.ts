@@ -3,7 +3,8 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, describe, test } from 'node:test'
-import { costUsd, formatUsd, PRICES, readPrices } from '../../src/cli/prices.ts'
+import { formatUsd, pricesFrom } from '../../src/cli/prices.ts'
+import { costUsd, PRICES, priceOf } from '../../src/shared/usage/prices.ts'
 import { runCommand } from '../support/run-cli.ts'
 
 // Money: the table that we bring, and one of the user's own.
@@ -41,9 +42,29 @@ test('the table is dated, and every price of Anthropic follows its rule for the 
   assert.match(PRICES.date, /^\d{4}-\d\d-\d\d$/)
   for (const [model, { input, output, cacheRead, cacheWrite }] of Object.entries(PRICES.models)) {
     assert.match(model, /^anthropic\//)
-    assert.deepEqual([cacheRead, cacheWrite], [input / 10, input * 1.25], model)
+    assert.ok(
+      [0.025, 0.05, 0.1].some((share) => cacheRead === input * share),
+      model,
+    )
+    assert.equal(cacheWrite, input * 1.25, model)
     assert.equal(output, input * 5, model)
   }
+})
+
+test('a dated name has the price of the name without its date', () => {
+  const opus = PRICES.models['anthropic/claude-opus-4-5']
+  for (const name of ['claude-opus-4-5-20251101', 'claude-opus-4-5@20251101', 'claude-opus-4-5-latest'])
+    assert.equal(priceOf(PRICES, `anthropic/${name}`), opus)
+  for (const name of ['anthropic/claude-opus-9', 'anthropic/toString', 'claude-opus-4-5'])
+    assert.equal(priceOf(PRICES, name), undefined)
+})
+
+test('a price that depends on the length of the prompt holds for the whole request', () => {
+  const price = PRICES.models['anthropic/claude-haiku-5-5']
+  assert.ok(price?.longPrompt !== undefined)
+  const usage = { inputTokens: 1e6, outputTokens: 1e6, cacheReadTokens: 1e6, cacheWriteTokens: 1e6 }
+  assert.equal(costUsd(price, usage), 0.1 + 0.5 + 0.01 + 0.125)
+  assert.equal(costUsd(price, usage, 100_000), 0.5 + 2.5 + 0.05 + 0.625)
 })
 
 describe('--prices', () => {
@@ -57,7 +78,7 @@ describe('--prices', () => {
 
   test('a table of the user’s own is used, and its date is said', async () => {
     const table = file({ date: '2027-01-01', models: { 'acme/large': price } })
-    assert.deepEqual(readPrices(table).models['acme/large'], price)
+    assert.deepEqual(pricesFrom(table).models['acme/large'], price)
     const run = await simulate(table, '--json')
     const { pricesOf, results } = JSON.parse(run.stdout)
     const { billed, usd } = results[0]

@@ -149,6 +149,7 @@ describe('the record of a compaction', () => {
     plan: null,
     startSeq: null,
     outcome: null,
+    usage: [],
     startedAt: 5,
     endedAt: null,
   }

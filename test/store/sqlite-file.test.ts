@@ -89,7 +89,7 @@ describe('a file that cannot be used', () => {
     database.close()
     await unavailable(
       () => open().sessions(),
-      /version 99, this release reads up to 2: update durable-compaction/,
+      /version 99, this release reads up to 3: update durable-compaction/,
     )
   })
   it('of another program is refused and left alone', async () => {

@@ -4,7 +4,7 @@ import { COMMAND } from '../command-name.ts'
 import { NotFound } from '../exit-codes.ts'
 import { accountOf } from '../explain/account.ts'
 import { describeAccount } from '../explain/describe.ts'
-import { PRICES, readPrices } from '../prices.ts'
+import { pricesFrom } from '../prices.ts'
 import { readLog } from '../read-log.ts'
 
 export interface ExplainOptions {
@@ -25,7 +25,7 @@ export const explain: Run<ExplainOptions> = async (setting, [first = '', second]
     row,
     events,
     inbox,
-    prices: prices === undefined ? PRICES : readPrices(prices),
+    prices: pricesFrom(prices),
   })
   setting.output.result(account, describeAccount(account))
 }

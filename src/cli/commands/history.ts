@@ -1,27 +1,43 @@
 import { reasonText } from '../../shared/compaction/reason-text.ts'
 import type { AttemptRow } from '../../shared/ports/store.ts'
+import type { PriceTable } from '../../shared/usage/prices.ts'
+import { type PricedUsage, usageReport } from '../../shared/usage/report.ts'
 import type { Run } from '../action.ts'
+import { formatUsd, pricesFrom } from '../prices.ts'
 import { formatCount, formatMs, formatTable } from '../table.ts'
 
-export const history: Run<{ readonly limit: number }> = async (setting, [id = ''], { limit }) => {
+export interface HistoryOptions {
+  readonly limit: number
+  readonly prices?: string
+}
+
+export const history: Run<HistoryOptions> = async (setting, [id = ''], { limit, prices }) => {
+  const table = pricesFrom(prices)
   const { store } = await setting.stored(id)
   const rows = await store.attempts({ sessionId: id, limit })
   setting.output.result(
-    rows.map(({ plan: _plan, summary: _summary, ...row }) => row),
-    rows.length === 0 ? `Session ${id} has not compacted.` : historyTable(rows),
+    rows.map(({ plan: _plan, summary: _summary, ...row }) => ({
+      ...row,
+      paid: usageReport(row.usage, table).total,
+      pricesOf: table.date,
+    })),
+    rows.length === 0 ? `Session ${id} has not compacted.` : historyTable(rows, table),
   )
 }
 
-function historyTable(rows: readonly AttemptRow[]): string {
-  const header = ['when (UTC)', 'cause', 'before', 'after', 'calls', 'time', 'start', 'end', 'id', 'outcome']
+function historyTable(rows: readonly AttemptRow[], prices: PriceTable): string {
+  const header = [
+    ...['when (UTC)', 'cause', 'before', 'after', 'calls', 'cost', 'time'],
+    ...['start', 'end', 'id', 'outcome'],
+  ]
   return formatTable(
     header,
-    rows.map(({ startedAt, endedAt, cause, outcome, startSeq, compactionId, ...row }) => [
+    rows.map(({ startedAt, endedAt, cause, outcome, startSeq, compactionId, usage, ...row }) => [
       new Date(startedAt).toISOString().slice(0, 19).replace('T', ' '),
       cause,
       outcome === null ? '' : formatCount(outcome.tokensBefore),
       outcome === null ? '' : formatCount(outcome.tokensAfter),
-      outcome === null ? '' : outcome.paid.calls + outcome.paid.reused,
+      ...paidCells(usageReport(usage, prices).total),
       endedAt === null ? '' : formatMs(endedAt - startedAt),
       startSeq ?? '',
       outcome?.endSeq ?? '',
@@ -29,6 +45,12 @@ function historyTable(rows: readonly AttemptRow[]): string {
       outcomeText({ ...row, outcome }),
     ]),
   )
+}
+
+/** Calls and cost; a cost that is not all of it has a plus. */
+function paidCells({ requests, unpricedRequests, usd }: PricedUsage): (string | number)[] {
+  if (unpricedRequests === requests) return [requests, '']
+  return [requests, `${formatUsd(usd)}${unpricedRequests === 0 ? '' : '+'}`]
 }
 
 function outcomeText({ state, outcome }: Pick<AttemptRow, 'state' | 'outcome'>): string {

@@ -2,8 +2,10 @@ import { previewOf } from '../../client/preview.ts'
 import type { CompactionPreview } from '../../shared/compaction/preview.ts'
 import { reasonText } from '../../shared/compaction/reason-text.ts'
 import type { Span } from '../../shared/protocol.ts'
+import { costUsd, type PriceTable, priceOf } from '../../shared/usage/prices.ts'
+import { promptClass } from '../../shared/usage/prompt-class.ts'
 import type { Run } from '../action.ts'
-import { costUsd, formatUsd, PRICES, type PriceTable, readPrices } from '../prices.ts'
+import { formatUsd, pricesFrom } from '../prices.ts'
 import { formatCount } from '../table.ts'
 
 export interface PreviewOptions {
@@ -23,16 +25,16 @@ export const preview: Run<PreviewOptions> = async (setting, [id = ''], { prices:
       `A compaction would take nothing: ${reasonText(found.reason)}.`,
     )
   }
-  const prices = file === undefined ? PRICES : readPrices(file)
+  const prices = pricesFrom(file)
   const usd = usdOf(prices, found)
   setting.output.result({ sessionId: id, ...found, usd, pricesOf: prices.date }, describe(found, usd, prices))
 }
 
 /** Null: the price table does not know the model. */
-function usdOf({ models }: PriceTable, { model, usage }: Compacting): number | null {
+function usdOf(prices: PriceTable, { model, usage, calls }: Compacting): number | null {
   if (model === null) return 0
-  const price = models[model]
-  return price === undefined ? null : costUsd(price, usage)
+  const price = priceOf(prices, model)
+  return price === undefined ? null : costUsd(price, usage, promptClass(usage, calls))
 }
 
 /** Identifiers that are printed; `--json` has those that the checkpoint would name as lost. */

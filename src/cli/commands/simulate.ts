@@ -5,10 +5,11 @@ import { resolvePolicy } from '../../shared/compaction/policy.ts'
 import { PRESETS, type PresetName } from '../../shared/compaction/presets.ts'
 import { reasonText } from '../../shared/compaction/reason-text.ts'
 import type { Header } from '../../shared/session/events.ts'
+import { costUsd, type PriceTable, priceOf } from '../../shared/usage/prices.ts'
 import type { Run } from '../action.ts'
 import { UsageError } from '../exit-codes.ts'
 import { readJsonFile } from '../json-file.ts'
-import { costUsd, formatUsd, PRICES, type PriceTable, readPrices } from '../prices.ts'
+import { formatUsd, pricesFrom } from '../prices.ts'
 import { readLog } from '../read-log.ts'
 import type { Setting } from '../setting.ts'
 import { planOfLog } from '../simulate/plan-of-log.ts'
@@ -30,7 +31,7 @@ interface Simulated extends Simulation {
 }
 
 export const runSimulate: Run<SimulateOptions> = async (setting, [source = ''], options) => {
-  const prices = options.prices === undefined ? PRICES : readPrices(options.prices)
+  const prices = pricesFrom(options.prices)
   const policies = options.policy ?? ['default']
   const headers = policies.map((policy) => policyHeader(policy, options))
   const { plan, ...report } = await readSource(setting, source)
@@ -92,9 +93,10 @@ const toolsOf = (plan: ReplayPlan): Header['tools'] =>
     inputSchema: tool.input_schema,
   }))
 
-function usdOf(prices: PriceTable, model: string, { billed }: Simulation): number | null {
-  const price = prices.models[model]
-  return price === undefined ? null : costUsd(price, billed)
+function usdOf(prices: PriceTable, model: string, { billedByPrompt }: Simulation): number | null {
+  const price = priceOf(prices, model)
+  if (price === undefined) return null
+  return billedByPrompt.reduce((sum, usage) => sum + costUsd(price, usage, usage.promptAbove), 0)
 }
 
 const COLUMNS = [
@@ -120,7 +122,7 @@ function describe(
     result.usd === null ? '' : formatUsd(result.usd),
   ])
   const money =
-    prices.models[model] === undefined
+    priceOf(prices, model) === undefined
       ? `The prices of ${prices.date} do not know ${model}, only ${Object.keys(prices.models).join(', ')}: give others with --prices.`
       : `Prices of ${prices.date}, with a prompt cache that always hits.`
   return [

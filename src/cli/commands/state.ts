@@ -1,8 +1,10 @@
 import { isSessionError, type Session, type SessionState } from '../../client/index.ts'
 import type { SessionRow } from '../../shared/ports/store.ts'
+import { totalOf } from '../../shared/usage/ledger.ts'
 import type { Run } from '../action.ts'
 import { COMMAND } from '../command-name.ts'
 import { printable } from '../draw-event.ts'
+import { usageText } from '../prices.ts'
 import { formatCount } from '../table.ts'
 
 /** What only the workflow knows, or why it does not say. */
@@ -47,6 +49,7 @@ const storedState = (row: SessionRow, waiting: number) => ({
   openTurn: row.openTurn,
   openCompaction: row.openCompactionId,
   waiting,
+  usage: totalOf(row.usage),
   model: modelOf(row),
 })
 
@@ -60,6 +63,7 @@ function describeState(row: SessionRow, waiting: number, live: Live): string {
     ['model', modelOf(row) ?? 'none'],
     ['log', `${row.head} events, ${row.lastTurn} turns, ${row.generation} replacements`],
     ['inbox', `${waiting} waiting`],
+    ['paid', usageText(row.usage)],
     ...('state' in live ? [...contextLine(live.state), ...troubleLines(live.state)] : []),
   ]
   return lines.map(([name = '', value]) => `${name.padEnd(10)} ${value}`).join('\n')

@@ -1,11 +1,16 @@
 import pc from 'picocolors'
 import { watchSession } from '../../client/watch.ts'
+import type { SessionEvent } from '../../shared/session/events.ts'
 import type { Run } from '../action.ts'
 import { drawEvent, printable } from '../draw-event.ts'
 import { untilInterrupted } from '../interrupt.ts'
+import { usageText } from '../prices.ts'
 
 /** Live text is for a person who looks at it: in a pipe whole messages are enough. */
 const showsLiveText = () => process.stdout.isTTY === true
+
+/** What was paid is said when a turn or a compaction ends, and again when a call that was cut short is counted. */
+const SAYS_PAID: ReadonlySet<SessionEvent['type']> = new Set(['turn/end', 'assistant/lost', 'compact/end'])
 
 export const watch: Run<{ readonly after?: number }> = async (setting, [id = ''], options) => {
   const { output } = setting
@@ -18,6 +23,10 @@ export const watch: Run<{ readonly after?: number }> = async (setting, [id = '']
     else if (seen.kind === 'event') {
       console.log(`${inLiveText ? '\n' : ''}${drawEvent(seen.event)}`)
       inLiveText = false
+      if (seen.event.seq >= row.head && SAYS_PAID.has(seen.event.type)) {
+        const { usage = [] } = (await store.session(id)) ?? {}
+        if (usage.length > 0) output.progress(pc.dim(`paid so far: ${usageText(usage)}`))
+      }
     } else if (showsLiveText()) {
       process.stdout.write(pc.dim(printable(seen.text)))
       inLiveText = true

@@ -22,8 +22,19 @@ function defineReports(program: Command): void {
     .argument('<session>', 'its id')
     .description('its compactions, newest first')
     .option('--limit <n>', 'how many', wholeNumber(1, 10_000), 20)
+    .option('--prices <file>', 'price table, as JSON')
     .addHelpText('after', '\nExample:\n  durable-compaction history fix-42 --limit 5')
     .action(action(async () => (await import('../commands/history.ts')).history))
+  program
+    .command('usage')
+    .argument('<session>', 'its id')
+    .description('every model call that was paid: tokens and price by purpose and model')
+    .option('--prices <file>', 'price table, as JSON')
+    .addHelpText(
+      'after',
+      '\nExamples:\n  durable-compaction usage fix-42\n  durable-compaction usage fix-42 --prices prices.json --json',
+    )
+    .action(action(async () => (await import('../commands/usage.ts')).usage))
   program
     .command('explain')
     .argument('<compaction>', 'its workflow id SESSION/compact/ID; or the session, for its newest')

@@ -1,9 +1,10 @@
 import type { AttemptRow, InboxRow } from '../../shared/ports/store.ts'
 import type { CompactionOutcome } from '../../shared/protocol.ts'
 import type { EventData, Lost, SessionEvent, SurfaceNode } from '../../shared/session/events.ts'
-import { keys } from '../../shared/session/keys.ts'
+import { isLostCallKey, keys } from '../../shared/session/keys.ts'
 import { foldLog } from '../../shared/session/log.ts'
-import { costUsd, type PriceTable } from '../prices.ts'
+import { costUsd, type PriceTable, priceOf } from '../../shared/usage/prices.ts'
+import { promptClass } from '../../shared/usage/prompt-class.ts'
 
 /** Messages of the surface; tokens of our counter. */
 export interface Messages {
@@ -15,6 +16,8 @@ export interface Messages {
 export interface PaidCall extends Omit<EventData<'compact/call'>, 'rawOutput' | 'compactionId'> {
   readonly seq: number
   readonly time: number
+  /** It failed or was cancelled, or its answer came too late. */
+  readonly lost: boolean
   /** Null: the prices do not know the model, or the provider did not say what it used. */
   readonly usd: number | null
 }
@@ -108,9 +111,10 @@ function paidCalls(events: readonly SessionEvent[], id: string, prices: PriceTab
   return events.flatMap((event): PaidCall[] => {
     if (event.type !== 'compact/call' || event.data.compactionId !== id) return []
     const { rawOutput: _, compactionId: __, ...call } = event.data
-    const price = prices.models[`${call.provider}/${call.model}`]
-    const usd = price === undefined || call.usage === undefined ? null : costUsd(price, call.usage)
-    return [{ seq: event.seq, time: event.time, ...call, usd }]
+    const { usage } = call
+    const price = priceOf(prices, `${call.provider}/${call.model}`)
+    const usd = price === undefined || usage === undefined ? null : costUsd(price, usage, promptClass(usage))
+    return [{ seq: event.seq, time: event.time, lost: isLostCallKey(event.key), ...call, usd }]
   })
 }
 

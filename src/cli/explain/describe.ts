@@ -112,7 +112,7 @@ const COLUMNS = ['call', 'purpose', 'model', 'input', 'cache read', 'cache write
 function callTable({ calls }: Account): string[] {
   if (calls.length === 0) return []
   const rows = calls.map(
-    ({ seq, purpose, provider, model, usage, usd, accepted, refusedBecause, stopReason }) => [
+    ({ seq, purpose, provider, model, usage, usd, lost, accepted, refusedBecause, stopReason }) => [
       `#${seq}`,
       purpose,
       `${provider}/${model}`,
@@ -122,7 +122,7 @@ function callTable({ calls }: Account): string[] {
             formatCount,
           )),
       usd === null ? '' : formatUsd(usd),
-      accepted ? 'accepted' : `refused: ${refusedBecause ?? stopReason}`,
+      lost ? `lost: ${stopReason}` : accepted ? 'accepted' : `refused: ${refusedBecause ?? stopReason}`,
     ],
   )
   return ['', formatTable(COLUMNS, rows)]

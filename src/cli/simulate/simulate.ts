@@ -8,13 +8,14 @@ import { cheaperCopies, shadowEvents } from '../../shared/compaction/prune.ts'
 import { offersHistory } from '../../shared/recall/history-tool.ts'
 import type { ContentBlock } from '../../shared/session/content.ts'
 import { isToolUse } from '../../shared/session/content.ts'
-import type { Header, NewEvent, SessionEvent } from '../../shared/session/events.ts'
+import type { Header, NewEvent, SessionEvent, Usage } from '../../shared/session/events.ts'
 import { keys } from '../../shared/session/keys.ts'
 import { INTERRUPTED_RESULT } from '../../shared/session/repair.ts'
 import { countTokens } from '../../shared/tokens/counter.ts'
 import { cutToTokens } from '../../shared/tokens/cut-to-tokens.ts'
 import { priceContent, priceOverhead } from '../../shared/tokens/price.ts'
-import type { BilledTokens } from '../prices.ts'
+import { addUsage, NO_USAGE } from '../../shared/usage/ledger.ts'
+import { type PromptClass, promptClass } from '../../shared/usage/prompt-class.ts'
 import { SimulatedSurface } from './simulated-surface.ts'
 
 export interface SimulatedCompaction {
@@ -37,7 +38,9 @@ export interface Simulation {
   readonly largestRequest: number
   /** Requests that would not have fitted the window. */
   readonly overflows: number
-  readonly billed: BilledTokens
+  readonly billed: Usage
+  /** The same, by the length of the prompts, which some prices depend on. */
+  readonly billedByPrompt: readonly (Usage & { readonly promptAbove: PromptClass })[]
 }
 
 /** A model's summary as the prompt asks for it. */
@@ -57,7 +60,7 @@ class Simulator {
   readonly #overhead: number
   readonly #surface = new SimulatedSurface()
   readonly #compactions: SimulatedCompaction[] = []
-  readonly #billed = { inputTokens: 0, outputTokens: 0, cacheReadTokens: 0, cacheWriteTokens: 0 }
+  readonly #billed = new Map<PromptClass, Usage>()
   #summaries: SessionEvent<'compact/summary'>[] = []
   #meter: MeterState = initialMeter()
   #cleared = 0
@@ -86,7 +89,8 @@ class Simulator {
       cleared: this.#cleared,
       largestRequest: this.#largest,
       overflows: this.#overflows,
-      billed: this.#billed,
+      billed: [...this.#billed.values()].reduce(addUsage, NO_USAGE),
+      billedByPrompt: [...this.#billed].map(([promptAbove, usage]) => ({ ...usage, promptAbove })),
     }
   }
 
@@ -201,9 +205,14 @@ class Simulator {
   #bill(outputTokens: number, isSummary: boolean): number {
     const ratio = ratioOf(this.#meter, modelKeyOf(this.#header))
     const { input, cached } = this.#surface.requestTokens(this.#overhead, isSummary)
-    this.#billed.cacheReadTokens += Math.round(cached * ratio)
-    this.#billed.cacheWriteTokens += Math.round((input - cached) * ratio)
-    this.#billed.outputTokens += Math.round(outputTokens * ratio)
+    const usage: Usage = {
+      inputTokens: 0,
+      cacheReadTokens: Math.round(cached * ratio),
+      cacheWriteTokens: Math.round((input - cached) * ratio),
+      outputTokens: Math.round(outputTokens * ratio),
+    }
+    const prompts = promptClass(usage)
+    this.#billed.set(prompts, addUsage(this.#billed.get(prompts) ?? NO_USAGE, usage))
     return Math.round(input * ratio)
   }
 

@@ -10,6 +10,7 @@ import type {
   SurfaceNode,
   TurnEndReason,
 } from '../session/events.ts'
+import type { UsageLedger } from '../usage/ledger.ts'
 import type { Summary } from './summarizer.ts'
 
 /**
@@ -192,6 +193,8 @@ export interface SessionRow {
   readonly openCompactionId: string | null
   readonly headerSeq: number
   readonly header: Header
+  /** Every paid call of the session, summed in the transaction that writes it: what `ledgerOf` makes of the log. */
+  readonly usage: UsageLedger
   readonly createdAt: number
   readonly updatedAt: number
 }
@@ -338,6 +341,8 @@ export interface AttemptRow extends AttemptInput {
   readonly summary?: StoredSummary
   /** Final once the state is `ended` or `void`. */
   readonly outcome: CompactionOutcome | null
+  /** Every paid call of the attempt, also those that came after its end. */
+  readonly usage: UsageLedger
   readonly startedAt: number
   readonly endedAt: number | null
 }

@@ -95,6 +95,10 @@ export type AttemptError = z.infer<typeof attemptErrorSchema>
 export const noticeCodeSchema = z.enum(['held', 'overhead', 'window-unknown', 'hook-failed'])
 export type NoticeCode = z.infer<typeof noticeCodeSchema>
 
+/** Why a paid call left nothing. */
+export const lostBecauseSchema = z.enum(['failed', 'cancelled', 'late'])
+export type LostBecause = z.infer<typeof lostBecauseSchema>
+
 const shadowedRangeSchema = z.strictObject({ start: seq, end: seq })
 
 /** What a checkpoint dropped. */
@@ -136,6 +140,19 @@ export const eventDataSchemas = {
     interrupted: z.boolean().optional(),
     /** Head of the log when the request was built: it is made of the events before it, and can be built again from them. */
     requestHead: seq.optional(),
+  }),
+  /**
+   * A call of a turn that was paid, or may have been, and whose reply stands nowhere: it failed or was cancelled on its way, or its reply came when the
+   * step had one or the turn had ended.
+   */
+  'assistant/lost': z.strictObject({
+    turn: z.int().positive(),
+    step: z.int().positive(),
+    provider: z.string(),
+    model: z.string(),
+    why: lostBecauseSchema,
+    /** As far as the provider had told. */
+    usage: usageSchema.optional(),
   }),
   'session/pin': z.strictObject({ id: z.string(), text: z.string().optional(), seq: seq.optional() }),
   'session/unpin': z.strictObject({ id: z.string() }),

@@ -27,6 +27,9 @@ export function hash53(value: string, seed = 0): number {
 /** Whether a header has the key of one that a request asked for. */
 export const isConfiguredKey = (key: string): boolean => /^header\.(?:h\.)?[^.]+$/.test(key)
 
+/** Whether a `compact/call` has the key of a call whose answer was not taken. */
+export const isLostCallKey = (key: string): boolean => /\.call\.\d+\.lost\.\d+$/.test(key)
+
 const at = (turn: number, step: number) => `t${turn}.s${step}`
 
 export const keys = {
@@ -47,6 +50,9 @@ export const keys = {
   stepStart: (turn: number, step: number) => `${at(turn, step)}.start`,
   stepEnd: (turn: number, step: number) => `${at(turn, step)}.end`,
   assistant: (turn: number, step: number) => `${at(turn, step)}.assistant`,
+  /** A paid call without a reply, by the attempt that made it: another attempt's is another call. */
+  assistantLost: (turn: number, step: number, attempt: string) =>
+    `${at(turn, step)}.assistant.lost.${keyPart(attempt)}`,
   /** Further replies of a step, of a workflow that counts steps in its own way. */
   assistantMore: (turn: number, step: number, n: number) => `${at(turn, step)}.assistant.${n}`,
   /** What a user says inside a step, by its place among what was sent and by its content. */

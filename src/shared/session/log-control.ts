@@ -1,7 +1,8 @@
+import type { UsageLedger } from '../usage/ledger.ts'
 import type { SurfaceType } from './events.ts'
 
 /**
- * The small state that the rules of the log need besides their lookups: O(1) in the length of the log. The fold keeps it in
+ * The small state that the rules of the log need besides their lookups, and what was paid: O(1) in the length of the log. The fold keeps it in
  * memory, a store in the session's row.
  */
 export interface LogControl {
@@ -24,6 +25,8 @@ export interface LogControl {
   readonly bracket: Bracket | null
   /** Set between a price event and the copy that must follow it. */
   readonly pricedNode: number | null
+  /** Every paid call so far, summed. */
+  readonly usage: UsageLedger
 }
 
 export interface Bracket {
@@ -55,6 +58,7 @@ export const EMPTY_CONTROL: LogControl = {
   openStep: null,
   bracket: null,
   pricedNode: null,
+  usage: [],
 }
 
 /** A node of the surface as the rules see it. */

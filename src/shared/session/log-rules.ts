@@ -1,4 +1,5 @@
 import { SessionError } from '../errors.ts'
+import { withEvent } from '../usage/ledger.ts'
 import { judgeBracket } from './bracket-rules.ts'
 import type { NewEvent, SessionEvent } from './events.ts'
 import type { Judgement, LogControl, LogLookup } from './log-control.ts'
@@ -28,6 +29,7 @@ export function judge(control: LogControl, lookup: LogLookup, event: SessionEven
       nextSeq: control.nextSeq + 1,
       generation: control.generation + raised,
       pricedNode: event.type === 'compact/prune' ? event.data.shadowedRange.start : null,
+      usage: withEvent(control.usage, event),
     },
     change,
   }

@@ -37,6 +37,7 @@ const openAttemptTests: StoreTests = {
         plan: planned.plan,
         startSeq: 4,
         outcome: null,
+        usage: [],
         startedAt: 0,
         endedAt: null,
       },

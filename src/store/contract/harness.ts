@@ -5,6 +5,7 @@ import type { Actor, Append, SessionStore, TurnRow, Written } from '../../shared
 import { text } from '../../shared/session/content.ts'
 import type { NewEvent, SessionEvent } from '../../shared/session/events.ts'
 import { foldLog } from '../../shared/session/log.ts'
+import { ledgerOf } from '../../shared/usage/ledger.ts'
 import { sampleHeader } from './sample-events.ts'
 
 /** An empty store for one test. */
@@ -82,6 +83,12 @@ export async function assertFolded(store: SessionStore, sessionId = SESSION): Pr
     ],
   )
   assert.equal(session?.headerSeq, folded.headerSeq)
+  const log = await allEvents(store, sessionId)
+  assert.deepEqual(session?.usage, ledgerOf(log))
+  for (const { compactionId, usage } of await store.attempts({ sessionId })) {
+    const ofAttempt = log.filter(({ key }) => key.startsWith(`compact.${compactionId}.call.`))
+    assert.deepEqual(usage, ledgerOf(ofAttempt))
+  }
   assert.equal(session?.openCompactionId, folded.bracket?.compactionId ?? null)
 }
 
