@@ -114,7 +114,7 @@ export function filesWritten(script: string): string[] {
       if (file && !/^(?:&|\/dev\/)/.test(file)) files.push(unquote(file))
     })
     const inPlace = words.some((word) => /^-i|^--in-place/.test(word)) && words.includes('sed')
-    if (inPlace || words[0] === 'tee') files.push(unquote(words.at(-1) ?? ''))
+    if (inPlace || words[0] === 'tee') files.push(unquote(words.slice(1).at(-1) ?? ''))
   }
   return files.filter((file) => /^[^-$\s][^$\s]*$/.test(file))
 }
