@@ -26,6 +26,12 @@ export const whenIdle = (session: Session) =>
     (state) => state.status === 'idle' && state.waitingPrompts === 0,
   )
 
+/** The reading that the workflow took last, once it has caught up with its store. */
+export const lastReading = async (session: Session) => {
+  await whenIdle(session)
+  return session.contextReading()
+}
+
 export interface RealSessions extends TestTemporal {
   readonly store: SessionStore
   readonly folder: string

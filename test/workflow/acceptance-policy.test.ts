@@ -12,6 +12,7 @@ import {
   SUMMARY,
   textOf,
 } from '../support/played-sessions.ts'
+import { lastReading } from '../support/real-sessions.ts'
 
 // Policies, case by case, in sessions that really run.
 
@@ -132,7 +133,7 @@ describe('policies', { concurrency: true }, () => {
       { model: 'scripted/unknown', policy: { micro: false } },
     )
     assert.equal((await one.ask('Go.')).reason, 'completed')
-    const reading = await one.session.contextReading()
+    const reading = await lastReading(one.session)
     assert.deepEqual([reading?.limit, reading?.pressure], [null, 'none'])
     assert.deepEqual(
       (await attempts(one)).map(({ cause }) => cause),

@@ -16,6 +16,7 @@ import {
   sizeOf,
   textOf,
 } from '../support/played-sessions.ts'
+import { lastReading } from '../support/real-sessions.ts'
 
 // Pressure, case by case, on the real workflow, store and activities. The window is 16,000 tokens; `word ` is one token.
 
@@ -121,7 +122,7 @@ describe('pressure', { concurrency: true }, () => {
   test('B6 after a usage the newest message is not counted again', async () => {
     const one = await played.start({ turn: () => 'word '.repeat(900) })
     const { usage } = await one.ask('Talk.')
-    assert.equal((await one.session.contextReading())?.tokens, usage.inputTokens + usage.outputTokens)
+    assert.equal((await lastReading(one.session))?.tokens, usage.inputTokens + usage.outputTokens)
   })
 
   test('B7 the window of the next model decides: reopened with a smaller one, it compacts before its first request', async () => {
@@ -247,7 +248,7 @@ describe('pressure', { concurrency: true }, () => {
     for (const { data } of ends)
       assert.deepEqual([data.error?.code, data.error?.stage], ['summary', 'summarize'])
     assert.equal((await attempts(one)).length, 3)
-    assert.equal((await one.session.contextReading())?.pressure, 'held')
+    assert.equal((await lastReading(one.session))?.pressure, 'held')
     const shown = await one.session.compactionHistory()
     assert.deepEqual(
       shown.map(({ outcome, errorCode }) => [outcome, errorCode]),
@@ -261,7 +262,7 @@ describe('pressure', { concurrency: true }, () => {
       { policy: PRESSED, system: 'rule '.repeat(6_200) },
     )
     assert.equal((await one.ask('Go.')).reason, 'completed')
-    assert.equal((await one.session.contextReading())?.pressure, 'overhead')
+    assert.equal((await lastReading(one.session))?.pressure, 'overhead')
     assert.deepEqual(await attempts(one), [])
   })
 })

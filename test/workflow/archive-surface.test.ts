@@ -6,7 +6,7 @@ import type { Tool } from '../../src/shared/ports/tool.ts'
 import { isText } from '../../src/shared/session/content.ts'
 import { scriptedModel } from '../../src/worker/index.ts'
 import { ofType } from '../support/of-type.ts'
-import { openRealSessions, type RealSessions } from '../support/real-sessions.ts'
+import { openRealSessions, type RealSessions, whenIdle } from '../support/real-sessions.ts'
 import { runCli } from '../support/run-cli.ts'
 
 // The archive on the real path: a worker writes it, a checkpoint names it, the command line prints it from the store alone.
@@ -92,7 +92,7 @@ describe('the archive of a session', () => {
     assert.ok(errors.length >= 1 && errors.every((code) => code === 'archive'))
     assert.equal(ofType(events, 'compact/call').length, 0)
     assert.equal(ofType(events, 'assistant/message').length, STEPS + 1)
-    const { lastFailure } = await session.state()
+    const { lastFailure } = await whenIdle(session)
     assert.equal(lastFailure?.errorCode, 'archive')
     assert.match(lastFailure?.errorMessage ?? '', /could not be written/)
     const shown = await runCli(['history', session.id, '--store', join(real.folder, 'sessions.db')])

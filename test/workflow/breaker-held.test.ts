@@ -5,7 +5,7 @@ import type { Tool } from '../../src/shared/ports/tool.ts'
 import { scriptedModel } from '../../src/worker/index.ts'
 import { eventually } from '../support/eventually.ts'
 import { ofType } from '../support/of-type.ts'
-import { openRealSessions, type RealSessions } from '../support/real-sessions.ts'
+import { openRealSessions, type RealSessions, whenIdle } from '../support/real-sessions.ts'
 
 // Automatic compaction that does not help, and what people are told of it: real activities and store on a real server.
 
@@ -78,7 +78,7 @@ describe('automatic compaction that does not help', { concurrency: true }, () =>
       notices[0]?.data.message ?? '',
       /3 in a row did not help\. The context has about \d+ tokens, the limit is 2400/,
     )
-    const state = await session.state()
+    const state = await whenIdle(session)
     assert.deepEqual([state.reading?.pressure, state.blocked?.reason], ['held', 'held'])
     assert.match(state.blocked?.message ?? '', /failed \(summary\)/)
     assert.equal(state.lastFailure?.errorCode, 'summary')
@@ -117,7 +117,7 @@ describe('automatic compaction that does not help', { concurrency: true }, () =>
       /alone have about \d{4} tokens, the limit is 1800/,
     )
     assert.equal((await real.store.attempts({ sessionId: session.id })).length, 0)
-    const { blocked, reading } = await session.state()
+    const { blocked, reading } = await whenIdle(session)
     assert.deepEqual([blocked?.reason, reading?.pressure], ['overhead', 'overhead'])
   })
 
@@ -139,7 +139,7 @@ describe('automatic compaction that does not help', { concurrency: true }, () =>
       ofType(events, 'compact/start').map(({ data }) => data.cause),
       ['context-overflow'],
     )
-    const { blocked, reading } = await session.state()
+    const { blocked, reading } = await whenIdle(session)
     assert.deepEqual(
       [reading?.limit, reading?.off, blocked?.reason],
       [null, 'window-unknown', 'window-unknown'],

@@ -6,7 +6,7 @@ import { type ContentBlock, isText } from '../../src/shared/session/content.ts'
 import { requestProblems } from '../../src/shared/session/request-check.ts'
 import { type ScriptedReply, scriptedModel } from '../../src/worker/index.ts'
 import { ofType } from '../support/of-type.ts'
-import { openRealSessions, type RealSessions } from '../support/real-sessions.ts'
+import { openRealSessions, type RealSessions, whenIdle } from '../support/real-sessions.ts'
 
 // The model asks for a compaction itself: real activities and store on a real server.
 
@@ -123,7 +123,7 @@ describe('the compact tool', { concurrency: true }, () => {
         /^\[The compaction that you asked for failed \(summary\): /.test(text),
       ),
     )
-    const state = await session.state()
+    const state = await whenIdle(session)
     assert.deepEqual(
       [state.lastFailure?.compactionId, state.lastFailure?.errorCode],
       ['t1.s2.tool.x', 'summary'],

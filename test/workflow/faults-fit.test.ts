@@ -16,6 +16,7 @@ import {
   words,
 } from '../support/fault-sessions.ts'
 import { png } from '../support/png.ts'
+import { lastReading } from '../support/real-sessions.ts'
 
 // Theme A: the compaction's own request does not fit.
 
@@ -59,7 +60,7 @@ describe('what does not fit', { concurrency: 3 }, () => {
     test(`fault A02: a person compacts a session of ${what}`, async () => {
       const fault = await faults.open({ window: W, reply: done }, { policy: { auto: false } })
       await fault.say('Begin.')
-      const before = (await fault.session.contextReading())?.tokens ?? 0
+      const before = (await lastReading(fault.session))?.tokens ?? 0
       const history = rounds(9, Math.floor((size - before) / 10) - 12)
       await fault.seed(history)
       const { nodes } = await faults.store.surface(fault.session.id)

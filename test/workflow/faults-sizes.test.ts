@@ -17,6 +17,7 @@ import {
   words,
 } from '../support/fault-sessions.ts'
 import { png } from '../support/png.ts'
+import { lastReading } from '../support/real-sessions.ts'
 
 // Theme G: tokens and bytes, of texts and media, as the session counts them and as a provider does.
 
@@ -46,7 +47,7 @@ describe('sizes', { concurrency: 3 }, () => {
     assert.equal((await fault.say('And now?')).reason, 'completed')
     assert.deepEqual(endings(await fault.sound()), [])
     assert.deepEqual(fault.requests[0]?.messages[0]?.content[1], picture)
-    assert.ok(((await fault.session.contextReading())?.tokens ?? 0) < 8_000)
+    assert.ok(((await lastReading(fault.session))?.tokens ?? 0) < 8_000)
   })
 
   test('fault G06: many small pictures exceed the bytes of a request long before its tokens', async () => {
@@ -130,7 +131,7 @@ describe('sizes', { concurrency: 3 }, () => {
   test('fault G12: documents that were summarized count no more', async () => {
     const fault = await faults.open({ window: 40_000, reply: done })
     for (const title of ['one', 'two', 'three']) await fault.say([text(`Read ${title}.`), pdf(title)])
-    const tokens = async () => (await fault.session.contextReading())?.tokens ?? 0
+    const tokens = async () => (await lastReading(fault.session))?.tokens ?? 0
     const before = await eventually(tokens, (found) => found > 9_000)
     assert.ok(await fault.session.compactNow())
     assert.equal((await fault.say('hi')).reason, 'completed')

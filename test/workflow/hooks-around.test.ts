@@ -67,6 +67,7 @@ async function ran(policy: object): Promise<Session> {
   const session = await real.start({ policy: { ...policy } })
   const turn = await session.prompt('Read the words.', { requestId: 'A' })
   assert.equal((await turn.result({ timeoutMs: 90_000 })).reason, 'completed')
+  await whenIdle(session)
   return session
 }
 
