@@ -97,6 +97,23 @@ describe('file tools', () => {
     })
   })
 
+  test('run_command has the environment of the worker, without the keys of its models', async () => {
+    const names = {
+      ANTHROPIC_API_KEY: 'a',
+      ANTHROPIC_AUTH_TOKEN: 'b',
+      OPENAI_API_KEY: 'c',
+      DC_TEST_NAME: 'd',
+    }
+    const before = { ...process.env }
+    Object.assign(process.env, names)
+    const { text } = await run('run_command', { command: 'env' })
+    for (const name of Object.keys(names))
+      if (before[name] === undefined) delete process.env[name]
+      else process.env[name] = before[name]
+    assert.match(text, /^DC_TEST_NAME=d$/m)
+    assert.doesNotMatch(text, /^(?:ANTHROPIC|OPENAI)_/m)
+  })
+
   test('run_command keeps at most 16 MiB of an endless output', async () => {
     const { text } = await run('run_command', { command: 'head -c 50000000 /dev/zero | tr "\\0" x' })
     assert.ok(text.length < 17 * 1024 * 1024, `${text.length}`)

@@ -5,6 +5,7 @@ import { CommanderError } from 'commander'
 import { EXIT, exitCodeOf, failureText } from '../../src/cli/exit-codes.ts'
 import { createProgram } from '../../src/cli/program.ts'
 
+const TSX = import.meta.resolve('tsx')
 const MAIN = fileURLToPath(new URL('../../src/cli/main.ts', import.meta.url))
 
 export interface CliRun {
@@ -24,6 +25,8 @@ export interface StartedCli {
   readonly done: Promise<CliRun>
   /** Waits until the output of either kind holds this; a minute at most. */
   says(pattern: RegExp): Promise<void>
+  /** All that it has written so far. */
+  said(): string
   /** A line of its input, which is open: see {@link startCli}. */
   type(line: string): void
   endInput(): void
@@ -34,9 +37,15 @@ export interface StartedCli {
   kill(): void
 }
 
-/** Starts the command line as a user does, in a process of its own. Its whole input, or null: it stays open. */
-export function startCli(args: readonly string[], env: Env = {}, input: string | null = ''): StartedCli {
-  const child = spawn(process.execPath, ['--import', 'tsx', MAIN, ...args], {
+/** Starts the command line as a user does, in a process of its own. Its whole input, or null: it stays open. `cwd`: the working folder, default this one's. */
+export function startCli(
+  args: readonly string[],
+  env: Env = {},
+  input: string | null = '',
+  cwd: string = process.cwd(),
+): StartedCli {
+  const child = spawn(process.execPath, ['--import', TSX, MAIN, ...args], {
+    cwd,
     env: { ...process.env, ...WITHOUT_A_TERMINAL, ...env },
     stdio: 'pipe',
   })
@@ -66,6 +75,7 @@ export function startCli(args: readonly string[], env: Env = {}, input: string |
           reject(new Error(`ended with ${code} before it said ${pattern}: ${said.stderr}`))
         done.then(ended, reject)
       }),
+    said: () => said.stdout + said.stderr,
     type: (line) => void child.stdin.write(`${line}\n`),
     endInput: () => void child.stdin.end(),
     closeOutput: () => void child.stdout.destroy(),

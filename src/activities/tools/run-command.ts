@@ -12,7 +12,9 @@ const SILENCE_MS = 500
 
 const input = z.object({ command: z.string().min(1).describe('A shell command, run in the working folder.') })
 
-/** Runs a shell command in `root`. The folder is where it starts, not a sandbox. Not idempotent: it is never run twice for one call. */
+/**
+ * Runs a shell command in `root`, with the environment of the worker but for the keys of its models. The folder is where it starts, not a sandbox. Not idempotent: it is never run twice for one call.
+ */
 export function runCommandTool(root: string): Tool {
   return {
     name: 'run_command',
@@ -38,6 +40,13 @@ export function runCommandTool(root: string): Tool {
   }
 }
 
+/** What pays for the worker's own models. No command needs it, and what a command prints is written into the log. */
+const MODEL_KEY =
+  /^(?:ANTHROPIC|OPENAI)_(?:API_KEY|AUTH_TOKEN|ADMIN_KEY|IDENTITY_TOKEN|CUSTOM_HEADERS|WEBHOOK_\w+)$/
+
+const withoutModelKeys = (env: NodeJS.ProcessEnv): NodeJS.ProcessEnv =>
+  Object.fromEntries(Object.entries(env).filter(([name]) => !MODEL_KEY.test(name)))
+
 interface Finished {
   readonly output: string
   readonly code: number | null
@@ -50,6 +59,7 @@ function run(command: string, folder: string, signal: AbortSignal): Promise<Fini
     // A process group of its own, so that what the command started ends with it.
     const child = spawn('sh', ['-c', command], {
       cwd: folder,
+      env: withoutModelKeys(process.env),
       detached: true,
       stdio: ['ignore', 'pipe', 'pipe'],
     })
