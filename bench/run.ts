@@ -16,6 +16,7 @@ if (wanted('surface')) problems.push(...(await benchSurface(short)))
 if (wanted('cache')) problems.push(...(await benchCacheShare(short)))
 if (wanted('store')) problems.push(...(await benchStoreScale(short)))
 for (const [name, file] of [
+  ['live', 'live-text.ts'],
   ['counter', 'counter.ts'],
   ['ledger', 'ledger/recall.ts'],
 ] as const) {

@@ -1,4 +1,5 @@
 import type { ModelDelta } from '../shared/ports/model.ts'
+import { headOf } from '../shared/session/well-formed.ts'
 import type { ActivityDeps } from './deps.ts'
 
 /** Watchers see text at most this much later; the store sees at most ten writes a second. */
@@ -19,8 +20,8 @@ export function liveText(deps: ActivityDeps, sessionId: string, key: string): Li
   let timer: NodeJS.Timeout | undefined
   const flush = () => {
     timer = undefined
-    const text = pending
-    pending = ''
+    const text = headOf(pending, pending.length) // A store has no halves of a character.
+    pending = pending.slice(text.length)
     if (text === '') return
     const at = index++
     writing = writing

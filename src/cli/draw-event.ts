@@ -1,7 +1,7 @@
 import pc from 'picocolors'
 import { isCompactCheckpointSource } from '../shared/checkpoint-source.ts'
 import { type ContentBlock, isText, isToolUse } from '../shared/session/content.ts'
-import type { SessionEvent } from '../shared/session/events.ts'
+import type { EventData, SessionEvent } from '../shared/session/events.ts'
 import { headOf } from '../shared/session/well-formed.ts'
 import { formatCount } from './table.ts'
 
@@ -67,6 +67,8 @@ function what(event: SessionEvent): string {
       return `a call of ${printable(event.data.model)} left no reply: ${event.data.why}`
     case 'session/notice':
       return `${event.data.code}: ${printable(event.data.message)}`
+    case 'compact/call':
+      return callOutcome(event.data)
     case 'compact/summary':
       return `${event.data.shadowedSeqs.length} messages, ${formatCount(event.data.shadowedTokenCount)} tokens`
     case 'compact/end':
@@ -77,6 +79,15 @@ function what(event: SessionEvent): string {
       return ''
   }
 }
+
+/** `call 1 (summary), refused: truncated` */
+export const callOutcome = ({
+  index,
+  purpose,
+  accepted,
+  refusedBecause,
+}: EventData<'compact/call'>): string =>
+  `call ${index + 1} (${purpose})${accepted ? '' : `, refused: ${refusedBecause}`}`
 
 function contentText(content: readonly ContentBlock[]): string {
   const text = content

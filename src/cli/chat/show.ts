@@ -4,7 +4,7 @@ import { isCompactCheckpointSource } from '../../shared/checkpoint-source.ts'
 import { isText } from '../../shared/session/content.ts'
 import type { SessionEvent } from '../../shared/session/events.ts'
 import { headOf } from '../../shared/session/well-formed.ts'
-import { drawEvent, drawProgress, printable } from '../draw-event.ts'
+import { callOutcome, drawEvent, drawProgress, printable } from '../draw-event.ts'
 import { formatCount } from '../table.ts'
 
 /** What a person sees: answers as they are said, and lines about everything else. */
@@ -85,9 +85,7 @@ function lineOf(event: SessionEvent, own: ReadonlySet<string>): string | undefin
       return pc.dim(`${shadowedSeqs.length} messages, ${formatCount(shadowedTokenCount)} tokens → checkpoint`)
     }
     case 'compact/call':
-      return pc.dim(
-        `summary: call ${event.data.index + 1} (${event.data.purpose})${event.data.accepted ? '' : `, refused: ${event.data.refusedBecause}`}`,
-      )
+      return pc.dim(`summary: ${callOutcome(event.data)}`)
     case 'turn/end': {
       const { reason, message } = event.data
       if (reason === 'completed') return undefined
