@@ -15,7 +15,7 @@ import {
 } from '../support/fault-sessions.ts'
 import { whenIdle } from '../support/real-sessions.ts'
 
-// Theme M: settings and windows.
+// Themes M and Q: settings and windows.
 
 let faults: FaultSessions
 before(async () => {
@@ -26,6 +26,10 @@ after(() => faults.close())
 const rounds = (count: number, tokens: number) =>
   Array.from({ length: count }, (_, n) => [`Question ${n}.`, [text(`Answer ${n}. ${words(tokens)}`)]]).flat()
 const surfaceOf = async ({ session }: FaultSession) => (await faults.store.surface(session.id)).nodes
+const headerOf = async ({ session }: FaultSession) => {
+  const { header } = (await faults.store.session(session.id)) ?? assert.fail('it is not stored')
+  return [header.provider, header.model]
+}
 /** What a person is shown of a session at rest. */
 const shown = async ({ session }: FaultSession): Promise<Reading> => {
   await whenIdle(session)
@@ -154,5 +158,29 @@ describe('settings and windows', { concurrency: true }, () => {
       }),
     )
     assert.equal(new Set(triggers).size, 1, `turns until the compaction: ${triggers}`)
+  })
+
+  test('fault Q02: a summarizer of a million tokens, a session of 64,000: the tail is for the session, the request for the summarizer', async () => {
+    const large = await faults.open({ window: 1_000_000, reply: () => 'Done.' })
+    const [provider, model] = await headerOf(large)
+    const policy = { summarizer: { provider, model }, micro: false, compactTool: false, historyTool: false }
+    const fault = await faults.open(
+      { window: 64_000, reply: () => 'Done.' },
+      { system: words(20_000), policy },
+    )
+    await fault.seed(rounds(90, 1_000))
+    for (const prompt of ['Go on.', 'And on.', 'And on again.'])
+      assert.equal((await fault.say(prompt)).reason, 'completed')
+    const events = await fault.sound()
+    const calls = ofType(events, 'compact/call')
+    assert.deepEqual(
+      calls.map(({ data }) => [data.purpose, data.model]),
+      [['summary', model]],
+      'all of it in one request, which no model of the session could take, and once',
+    )
+    const tail = (await surfaceOf(fault)).filter(({ key }) => key.startsWith('seed.'))
+    const tailTokens = tail.reduce((sum, { tokens }) => sum + tokens, 0)
+    assert.ok(tailTokens > 5_000 && tailTokens <= 0.16 * 64_000 + 2_000, `${tailTokens} tokens were kept`)
+    assert.equal((await shown(fault)).pressure, 'none')
   })
 })
