@@ -190,6 +190,7 @@ describe('while a compaction runs', { concurrency: true }, () => {
         },
       })
       const first = fault.session.compactNow({ requestId: 'A' })
+      first.catch(() => undefined)
       await gate.reached
       await fault.session.cancelCompaction('A', 'takes too long')
       await assert.rejects(
