@@ -93,6 +93,21 @@ test('the live client sends what the request says: sampling, system, tools, beta
   assert.equal(server.received.at(-1)?.headers['anthropic-beta'], 'context-1m-2025-08-07')
 })
 
+test('a model that takes no images gets labels in their place, by its capacity alone', async () => {
+  const image = {
+    type: 'image',
+    source: { type: 'base64', media_type: 'image/png', data: 'iVBORw0KGgo=' },
+  }
+  const messages = [{ role: 'user', content: [text('See.'), image] }] as const
+  const sentTypes = () =>
+    (sent()['messages'] as [{ content: { type: string }[] }])[0].content.map(({ type }) => type)
+  answered([text('Done.')])
+  await generate({ messages }, { capacities: { 'claude-test': { acceptsMedia: false } } })
+  assert.deepEqual(sentTypes(), ['text', 'text'])
+  await generate({ messages })
+  assert.deepEqual(sentTypes(), ['text', 'image'])
+})
+
 test('fault F07: headers and betas of the client go with every request, and join those of the session', async () => {
   answered([text('Done.')])
   const api = server.client({ defaultHeaders: { 'x-tenant': 'seven', 'anthropic-beta': 'one-2025-01-01' } })

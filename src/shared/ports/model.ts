@@ -49,7 +49,7 @@ export interface ModelCapacity {
   /** Null where the provider does not say. */
   readonly contextWindow: number | null
   readonly maxOutputTokens: number | null
-  /** False: images and documents become labels in a summary's request. Default true. */
+  /** False: images and documents become labels, in a summary's request and by our clients in a turn's. Default true. */
   readonly acceptsMedia?: boolean
 }
 

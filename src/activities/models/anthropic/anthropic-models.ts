@@ -1,4 +1,6 @@
 import type { Anthropic } from '@anthropic-ai/sdk'
+import { holdsMedia } from '../../../shared/compaction/media.ts'
+import { labelMedia } from '../../../shared/compaction/message-parts.ts'
 import type { ModelCallContext, ModelClient, ModelReply, ModelRequest } from '../../../shared/ports/model.ts'
 import { modelErrorOf } from '../../../shared/refusals/refusal-of.ts'
 import { type CallTimes, callClock } from '../call-clock.ts'
@@ -27,10 +29,22 @@ const IDLE_MS = 90_000
  * @param api a client of `@anthropic-ai/sdk`; one that reads the key from `ANTHROPIC_API_KEY` by default
  */
 export function anthropicModels(api: Anthropic, options: AnthropicModelsOptions = {}): ModelClient {
+  const capacity = modelCapacities(api, options.capacities ?? {})
   return {
-    capacity: modelCapacities(api, options.capacities ?? {}),
-    generate: (request, context) => generate(api, request, context, options),
+    capacity,
+    generate: async (request, context) =>
+      generate(api, await withMediaItTakes(request, capacity), context, options),
   }
+}
+
+/** Images and documents as labels, for a model that takes none. When nobody can say so, the provider will. */
+async function withMediaItTakes(
+  request: ModelRequest,
+  capacity: ModelClient['capacity'],
+): Promise<ModelRequest> {
+  if (!holdsMedia(request.messages)) return request
+  const known = await capacity(request.model).catch(() => null)
+  return known?.acceptsMedia === false ? { ...request, messages: labelMedia(request.messages) } : request
 }
 
 async function generate(
