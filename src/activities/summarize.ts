@@ -112,7 +112,14 @@ function isFinal(error: unknown): boolean {
 
 const FINAL: { readonly [name: string]: (error: SessionError, attempt: number) => boolean } = {
   UnknownModel: () => true,
-  ModelFailed: ({ details }, attempt) => details['retryable'] !== true || attempt >= LAST_ATTEMPT,
+  ModelFailed: ({ details }, attempt) =>
+    details['retryable'] !== true || attempt >= LAST_ATTEMPT || waitsTooLong(details['retryAfterMs']),
+}
+
+/** Whether Temporal would end the activity instead of waiting for another attempt. */
+function waitsTooLong(delayMs: unknown): boolean {
+  const { scheduledTimestampMs, scheduleToCloseTimeoutMs } = Context.current().info
+  return typeof delayMs === 'number' && Date.now() + delayMs > scheduledTimestampMs + scheduleToCloseTimeoutMs
 }
 
 function summarizerOf(deps: ActivityDeps, session: SessionRow): Summarizer {

@@ -45,6 +45,8 @@ export interface ActivityStage {
     name: K,
     input: Omit<Parameters<SessionActivities[K]>[0], 'v' | 'sessionId'>,
     attempt?: number,
+    /** Milliseconds since the first attempt was scheduled. Default 0. */
+    sinceMs?: number,
   ): Promise<Awaited<ReturnType<SessionActivities[K]>>>
   /** The same, for one that is cancelled. */
   start<K extends Name>(
@@ -83,8 +85,12 @@ export async function openStage({
     clock: Date.now,
   }
   const activities = createSessionActivities(deps)
-  const task = (actor: Actor, name: Name, input: object, attempt: number) => {
-    const environment = new MockActivityEnvironment({ attempt, workflowExecution: actor }, { logger: QUIET })
+  const task = (actor: Actor, name: Name, input: object, attempt: number, sinceMs = 0) => {
+    const scheduledTimestampMs = Date.now() - sinceMs
+    const environment = new MockActivityEnvironment(
+      { attempt, workflowExecution: actor, scheduledTimestampMs, scheduleToCloseTimeoutMs: 25 * 60_000 },
+      { logger: QUIET },
+    )
     const activity = activities[name] as (input: unknown) => Promise<never>
     const result: Promise<never> = environment.run(activity, { v: 1, sessionId: SESSION, ...input })
     return { result, cancel: () => environment.cancel() }
@@ -93,7 +99,7 @@ export async function openStage({
     store,
     server,
     deps,
-    run: (actor, name, input, attempt = 1) => task(actor, name, input, attempt).result,
+    run: (actor, name, input, attempt = 1, sinceMs = 0) => task(actor, name, input, attempt, sinceMs).result,
     start: (actor, name, input) => task(actor, name, input, 1),
   }
   server.setCurrent(RUN_1)

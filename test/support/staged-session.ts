@@ -32,15 +32,9 @@ export interface StagedModel extends Omit<StageOptions, 'model'> {
   readonly wire?: Wire
 }
 
-export interface StagedSession {
+export interface StagedSession extends StagedTurns {
   readonly stage: ActivityStage
   readonly requests: ModelRequest[]
-  /** Of every attempt, in order. */
-  readonly outcomes: (CompactionOutcome & { readonly cause: CompactionCause })[]
-  /** One turn, to its end. */
-  say(content: string): Promise<SessionEvent<'turn/end'>['data']>
-  /** What a person asks for between turns. */
-  compact(focus?: string): Promise<CompactionOutcome>
   /** Checks every invariant, of all requests so far and of the store; returns the log. */
   sound(): Promise<SessionEvent[]>
 }
@@ -69,7 +63,31 @@ export async function openStagedSession(options: StagedModel): Promise<StagedSes
     },
   }
   const stage = await openStage({ ...rest, model: wire?.over(model) ?? model })
-  const outcomes: StagedSession['outcomes'] = []
+  const turns = stagedTurns(stage)
+  return {
+    ...turns,
+    stage,
+    requests: requested,
+    async sound() {
+      const events = await readLog(stage.store, SESSION)
+      assert.deepEqual([...problems, ...(await storeProblems(stage.store, SESSION, events))], [])
+      return events
+    },
+  }
+}
+
+export interface StagedTurns {
+  /** Of every attempt, in order. */
+  readonly outcomes: (CompactionOutcome & { readonly cause: CompactionCause })[]
+  /** One turn, to its end. */
+  say(content: string): Promise<SessionEvent<'turn/end'>['data']>
+  /** What a person asks for between turns. */
+  compact(focus?: string): Promise<CompactionOutcome>
+}
+
+/** Turns and compactions of the session of a stage. */
+export function stagedTurns(stage: Pick<ActivityStage, 'run' | 'store'>): StagedTurns {
+  const outcomes: StagedTurns['outcomes'] = []
   let requests = 0
   const attempt = async (given: {
     compactionId: string
@@ -82,14 +100,7 @@ export async function openStagedSession(options: StagedModel): Promise<StagedSes
     return outcome
   }
   return {
-    stage,
     outcomes,
-    requests: requested,
-    async sound() {
-      const events = await readLog(stage.store, SESSION)
-      assert.deepEqual([...problems, ...(await storeProblems(stage.store, SESSION, events))], [])
-      return events
-    },
     compact: (focus) =>
       attempt({
         compactionId: compactionIds.manual(`c${++requests}`),
@@ -133,7 +144,7 @@ export async function openStagedSession(options: StagedModel): Promise<StagedSes
 }
 
 async function runAttempt(
-  stage: ActivityStage,
+  stage: Pick<ActivityStage, 'run'>,
   given: { compactionId: string; cause: CompactionCause; turn: number | null; focus?: string },
 ): Promise<CompactionOutcome> {
   const child = { workflowId: `${SESSION}/compact/${given.compactionId}`, runId: 'child' }

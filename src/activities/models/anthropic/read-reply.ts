@@ -2,6 +2,7 @@ import { Stream } from '@anthropic-ai/sdk/streaming'
 import type { ModelCallContext, ModelReply } from '../../../shared/ports/model.ts'
 import type { CallClock, CallPhase } from '../call-clock.ts'
 import { BrokenReply } from '../reply-errors.ts'
+import { requireEvents } from '../require-events.ts'
 import { type Draft, emptyDraft, replyOf, take } from './reply-events.ts'
 
 /** An error that came as an event, behind a status that said that all is well. */
@@ -43,14 +44,6 @@ export async function readReply(
     if (!draft.ended || error instanceof BrokenReply) throw error
   }
   return replyOf(draft)
-}
-
-function requireEvents(response: Response): void {
-  const type = response.headers.get('content-type') ?? 'none'
-  if (!type.includes('text/event-stream')) {
-    response.body?.cancel().catch(() => undefined)
-    throw new BrokenReply(`the answer is no stream of events, its content type is ${JSON.stringify(type)}`)
-  }
 }
 
 function parsedEvent(data: string): unknown {

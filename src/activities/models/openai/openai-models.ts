@@ -10,6 +10,7 @@ import {
 import { failureOf, modelErrorOf } from '../../../shared/refusals/refusal-of.ts'
 import { boundedBody } from '../bounded-body.ts'
 import { type CallTimes, callClock } from '../call-clock.ts'
+import { requireEvents } from '../require-events.ts'
 import { listedCapacity } from './openai-capacity.ts'
 import { ReplyBuilder } from './openai-reply.ts'
 import { chatRequest } from './openai-request.ts'
@@ -108,6 +109,7 @@ async function generate(
       .create(body, { signal: clock.signal, timeout: totalTimeoutMs })
       .withResponse()
     headers = answer.response.headers
+    requireEvents(answer.response)
     for await (const chunk of answer.data) {
       const said = reply.add(chunk)
       if (said !== '') onDelta?.({ text: said })

@@ -44,8 +44,6 @@ export class ReplyBuilder {
 
   /** @throws Error for an answer that broke off, or whose calls are not JSON */
   reply(): ModelReply {
-    if (this.#chunks === 0)
-      throw new BrokenReply('Nothing of a chat completion came: the answer was empty, or something else')
     if (this.#finish === null)
       throw new CutStream(`The stream ended without a finish_reason, after ${this.#chunks} chunks`)
     const said = this.#text === '' ? this.#refusal : this.#text

@@ -1,0 +1,4 @@
+import { BODIES } from '../support/provider-faults/faults.ts'
+import { testRows } from '../support/provider-faults/table.ts'
+
+testRows(BODIES)
