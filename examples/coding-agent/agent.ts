@@ -1,7 +1,7 @@
 // A coding agent for one folder: its own worker, and `durable-compaction chat` in front of it. One command; Ctrl-C stops a turn, Ctrl-D leaves, the same command comes back.
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdirSync, realpathSync } from 'node:fs'
+import { mkdirSync, realpathSync, statSync } from 'node:fs'
 import { homedir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -14,6 +14,7 @@ import { SYSTEM_PROMPT } from './system-prompt.ts'
 import { codingTools } from './tools.ts'
 
 const [folder = '.', name] = process.argv.slice(2)
+if (!statSync(folder, { throwIfNoEntry: false })?.isDirectory()) leave(`${folder} is no folder.`)
 const root = realpathSync(folder)
 const sessionId = sessionOf(root, name)
 const taskQueue = taskQueueOf(root)
@@ -28,7 +29,11 @@ process.on('SIGINT', () => undefined)
 const store = sqliteStore({ path: storePath })
 const { clients, model } = await models()
 const tools = codingTools(root)
-const connection = await NativeConnection.connect({ address })
+const connection = await NativeConnection.connect({ address }).catch(() =>
+  leave(
+    `Nothing answers at ${address}. Start a server (durable-compaction dev --port 7233), or name one in TEMPORAL_ADDRESS.`,
+  ),
+)
 const worker = await createSessionWorker({
   connection,
   store,
@@ -72,4 +77,9 @@ process.exitCode = code ?? 1
 function commandLine(): string {
   const packaged = fileURLToPath(import.meta.resolve('durable-compaction/package.json'))
   return join(dirname(packaged), 'dist', 'cli', 'main.js')
+}
+
+function leave(why: string): never {
+  console.error(why)
+  process.exit(2)
 }

@@ -131,7 +131,10 @@ describe('chat', { concurrency: 3 }, () => {
       const { code, stdout, stderr } = await child.done
       assert.deepEqual([code, stdout], [0, 'The first half, and the second.\n'])
       assert.match(stderr, /^→ work \{"path":"a\.txt"\}\n← work: one \(3 lines\)$/m)
-      assert.match(stderr, new RegExp(`^Come back: .* chat ${fault.session.id}$`, 'm'))
+      assert.match(
+        stderr,
+        new RegExp(`^Session ${fault.session.id} stays: the same command comes back to it\\.$`, 'm'),
+      )
       assert.doesNotMatch(stderr, /Read it\./, 'what was typed is not repeated')
     },
   )
@@ -195,34 +198,27 @@ describe('chat', { concurrency: 3 }, () => {
     assert.equal(made?.data.focus, 'the answers')
   })
 
-  test(
-    'Ctrl-C stops the turn and keeps what was said; the next message is answered; Ctrl-C when nothing runs leaves',
-    LIMIT,
-    async () => {
-      const fault = await faults.open({
-        window: 64_000,
-        reply: async ({ index }, context) => {
-          if (index > 0) return 'I see.'
-          context.onDelta?.({ text: 'A long story. ' })
-          return forEver(context)
-        },
-      })
-      const child = chat(fault.session.id)
-      child.type('Tell.')
-      await child.says(/A long story\./)
-      child.interrupt()
-      await child.says(/^The turn ended: aborted: Ctrl-C$/m)
-      child.type('Enough.')
-      await child.says(/^I see\.$/m)
-      await whenIdle(fault.session)
-      child.interrupt()
-      const { code, stderr } = await child.done
-      assert.equal(code, 130)
-      assert.match(stderr, /^Left by Ctrl-C; what runs goes on\. Come back: .* chat /m)
-      const replies = ofType(await fault.sound(), 'assistant/message').map(({ data }) => data.interrupted)
-      assert.deepEqual(replies, [true, undefined])
-    },
-  )
+  test('Ctrl-C stops the turn and keeps what was said; the next message is answered', LIMIT, async () => {
+    const fault = await faults.open({
+      window: 64_000,
+      reply: async ({ index }, context) => {
+        if (index > 0) return 'I see.'
+        context.onDelta?.({ text: 'A long story. ' })
+        return forEver(context)
+      },
+    })
+    const child = chat(fault.session.id)
+    child.type('Tell.')
+    await child.says(/A long story\./)
+    child.interrupt()
+    await child.says(/^The turn ended: aborted: Ctrl-C$/m)
+    child.type('Enough.')
+    await child.says(/^I see\.$/m)
+    child.endInput()
+    assert.equal((await child.done).code, 1, 'the first failure of a pipe is its code')
+    const replies = ofType(await fault.sound(), 'assistant/message').map(({ data }) => data.interrupted)
+    assert.deepEqual(replies, [true, undefined])
+  })
 
   test(
     'Ctrl-C when nothing runs leaves; so does a second one, when nobody is there who could stop the turn',
@@ -247,7 +243,10 @@ describe('chat', { concurrency: 3 }, () => {
       alone.interrupt()
       for (const { code, stderr } of [await idle.done, await alone.done]) {
         assert.equal(code, 130)
-        assert.match(stderr, /^Left by Ctrl-C; what runs goes on\. Come back: .* chat left$/m)
+        assert.match(
+          stderr,
+          /^Left by Ctrl-C; what runs goes on\. Session left stays: the same command comes back to it\.$/m,
+        )
       }
     },
   )

@@ -61,7 +61,7 @@ export class Conversation {
 
   /** The first one stops what runs, the next one leaves. */
   interrupt(): void {
-    const { follower, place, show, lines, leave } = this.#parts
+    const { follower, show, lines, leave } = this.#parts
     const { openTurn } = follower
     if (this.#work !== null && !this.#work.isStopping) this.#stop(this.#work)
     else if (this.#work === null && openTurn !== null && openTurn !== this.#stoppedTurn) {
@@ -69,7 +69,7 @@ export class Conversation {
       this.#stop({ stop: () => this.#cancel({ turn: openTurn }), isStopping: false })
     } else if (this.#work === null && lines.isTerminal && !this.#isWarned) {
       this.#isWarned = true
-      show.note(pc.dim(`Ctrl-C again leaves; come back: ${COMMAND} chat ${place.session.id}`))
+      show.note(pc.dim('Ctrl-C again leaves.'))
     } else leave.abort(CTRL_C)
   }
 

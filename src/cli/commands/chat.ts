@@ -12,18 +12,20 @@ import { Interrupted } from '../exit-codes.ts'
 import type { Output } from '../output.ts'
 import type { Setting } from '../setting.ts'
 
-export const chat: Run<ChatSettings> = async (setting, [id = newId()], settings) => {
+export const chat: Run<ChatSettings> = async (setting, [named], settings) => {
+  const id = named ?? newId()
+  const stays = `Session ${id} stays: ${named === undefined ? `${COMMAND} chat ${id}` : 'the same command'} comes back to it.`
   const [sessions, store] = [await setting.sessions(), await setting.store()]
   const session = await openSession(sessions, await store.session(id), id, settings)
   const lines = new Lines(standardStreams())
   const leave = new AbortController()
   try {
-    await converse({ setting, session, store, lines, leave })
+    await converse({ setting, session, store, lines, leave, stays })
   } finally {
     leave.abort('the end')
     lines.close()
   }
-  setting.output.progress(pc.dim(`Come back: ${COMMAND} chat ${id}`))
+  setting.output.progress(pc.dim(stays))
 }
 
 interface Parts {
@@ -32,10 +34,12 @@ interface Parts {
   readonly store: SessionStore
   readonly lines: Lines
   readonly leave: AbortController
+  /** Said to who leaves. */
+  readonly stays: string
 }
 
 /** @throws Interrupted when it was left by Ctrl-C; StoreUnavailable when the store cannot be read any more */
-async function converse({ setting, session, store, lines, leave }: Parts): Promise<void> {
+async function converse({ setting, session, store, lines, leave, stays }: Parts): Promise<void> {
   const { id } = session
   const { row } = await setting.stored(id)
   const own = new Set<string>()
@@ -50,7 +54,9 @@ async function converse({ setting, session, store, lines, leave }: Parts): Promi
     leave,
   })
   const left = new Promise<never>((_, reject) => {
-    leave.signal.addEventListener('abort', () => reject(leftBy(session, leave.signal.reason)))
+    leave.signal.addEventListener('abort', () =>
+      reject(new Interrupted(`Left by ${leave.signal.reason}; what runs goes on. ${stays}`)),
+    )
   })
   left.catch(() => undefined) // It may come before anybody waits for it.
   const interrupt = () => conversation.interrupt()
@@ -82,9 +88,6 @@ async function beforeLastTurn(store: SessionStore, sessionId: string): Promise<n
   const [first] = await store.events(sessionId, { turn: lastTurn, limit: 1 })
   return (first?.seq ?? head) - 1
 }
-
-const leftBy = ({ id }: Session, reason: unknown): Interrupted =>
-  new Interrupted(`Left by ${reason}; what runs goes on. Come back: ${COMMAND} chat ${id}`)
 
 /** Answers are the results, everything else is for the error output. With `--json` each answer is printed when it is whole. */
 function screenOf({ json }: Output, lines: Lines): Screen {
