@@ -61,6 +61,7 @@ export const IMPORT_TABLE: readonly Area[] = [
       '@temporalio/client': 'yes',
       '@temporalio/common': 'yes',
       '@anthropic-ai/sdk': 'yes',
+      '@modelcontextprotocol/sdk': 'yes',
       openai: 'types',
       zod: 'yes',
     },

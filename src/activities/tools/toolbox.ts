@@ -3,7 +3,7 @@ import { isRunnable, type RunnableTool, runnableTool } from './runnable-tool.ts'
 
 /** What `tools` of a worker may hold. `undefined` tells the kinds apart, so that the parameters of a literal need no types. */
 export type WorkerTool =
-  | (Tool & { readonly parse?: undefined; readonly activity?: undefined })
+  | (Tool & { readonly parse?: undefined; readonly activity?: undefined; close?(): unknown })
   | RunnableTool
   | (ActivityTool & { readonly parse?: undefined })
 
@@ -17,7 +17,7 @@ export interface Toolbox {
 export function openToolbox(given: readonly WorkerTool[]): Toolbox {
   const tools = given.map((tool) => (isRunnable(tool) ? runnableTool(tool) : tool))
   let closed: Promise<unknown> | undefined
-  const closeAll = () => Promise.allSettled(given.map(async (tool) => isRunnable(tool) && tool.close?.()))
+  const closeAll = () => Promise.allSettled(given.map(async (tool) => 'close' in tool && tool.close?.()))
   return {
     tools,
     async close() {
