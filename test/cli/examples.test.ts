@@ -77,6 +77,19 @@ test('examples: agents of one’s own in both modes; the worker is killed in the
   await stop(second)
 })
 
+test('examples: one tool of each kind, in a program of its own', { timeout: 600_000 }, async () => {
+  const store = join(app, 'tools.db')
+  const said = async (program: string) => {
+    const output = await run(`tools/${program}.ts`, store)
+    assert.match(output, /^turn: completed$/m)
+    return output
+  }
+  assert.match(await said('function'), /^weather said: .*Oslo: 4 degrees/m)
+  assert.match(await said('runnable'), /^weather said: .*Oslo: 4 degrees/m)
+  assert.match(await said('activity'), /^refund said: .*refunded/m)
+  assert.match(await said('mcp'), /^city__weather said: .*Oslo, station north: 4 degrees/m)
+})
+
 async function headOf(path: string, sessionId: string): Promise<number | undefined> {
   const store = sqliteStore({ path })
   try {
