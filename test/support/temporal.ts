@@ -7,6 +7,7 @@ import {
   DefaultLogger,
   NativeConnection,
   Runtime,
+  type RuntimeOptions,
   Worker,
   type WorkerOptions,
   type WorkflowBundle,
@@ -34,17 +35,19 @@ export interface TestWorker {
 
 let isQuiet = false
 
-/** Quiet: the SDK warns of every failure that a test provokes. One runtime a process, which may open several servers. */
-export function quietRuntime(): void {
+/** Quiet: the SDK warns of every failure that a test provokes. One runtime a process, which may open several servers; other options hold when they come first. */
+export function quietRuntime(options?: RuntimeOptions): void {
   if (isQuiet) return
   isQuiet = true
-  Runtime.install({
-    logger: new DefaultLogger(
-      process.env['DBG'] ? 'WARN' : 'ERROR',
-      process.env['DBG'] ? undefined : () => {},
-    ),
-    telemetryOptions: { logging: { filter: process.env['DBG'] ? 'WARN' : 'ERROR', forward: {} } },
-  })
+  Runtime.install(
+    options ?? {
+      logger: new DefaultLogger(
+        process.env['DBG'] ? 'WARN' : 'ERROR',
+        process.env['DBG'] ? undefined : () => {},
+      ),
+      telemetryOptions: { logging: { filter: process.env['DBG'] ? 'WARN' : 'ERROR', forward: {} } },
+    },
+  )
 }
 
 export async function openTemporal(): Promise<TestTemporal> {
