@@ -221,7 +221,7 @@ describe('failures of chat completions', () => {
     await assert.rejects(generate(), ContextOverflowError)
   })
 
-  test('one request for each call, also where the SDK would try again', async () => {
+  test('fault X03: one request for each call, also where the SDK would try again', async () => {
     server.answer = refuses(500, { message: 'Broken' })
     await failsAs('server', generate(), /500 Broken \(request req_local\)/)
     assert.equal(server.bodies.length, 1)

@@ -58,12 +58,13 @@ interface Stage extends StagedTurns {
   readonly trouble: Trouble
 }
 
-async function openTroubled(
-  wire: Wire,
-  fault: ProviderFault,
-  elsewhere: string,
-  policy: Readonly<Record<string, unknown>>,
-): Promise<Stage> {
+export interface TroubledModel {
+  readonly model: ModelClient
+  readonly trouble: Trouble
+}
+
+/** A live client whose calls meet the fault where the trouble strikes; times of the fault hold for those calls alone. */
+export function troubledModel(wire: Wire, fault: ProviderFault, elsewhere = ''): TroubledModel {
   const trouble = new Trouble()
   const [patient, struck] = [wire.client(), wire.client(fault.times)]
   const model: ModelClient = {
@@ -80,6 +81,16 @@ async function openTroubled(
       return (strikes ? struck : patient).generate(request, context)
     },
   }
+  return { model, trouble }
+}
+
+async function openTroubled(
+  wire: Wire,
+  fault: ProviderFault,
+  elsewhere: string,
+  policy: Readonly<Record<string, unknown>>,
+): Promise<Stage> {
+  const { model, trouble } = troubledModel(wire, fault, elsewhere)
   const stage = retryingStage(await openStage({ model, policy }), fault.asksMs)
   return { ...stagedTurns(stage), stage, trouble }
 }
