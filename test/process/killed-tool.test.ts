@@ -64,7 +64,7 @@ describe('a worker is killed around a tool that is an activity', () => {
   ]
   for (const boundary of boundaries) {
     test(`the session's, ${boundary.phase} ${'activity' in boundary && boundary.activity}: each call has run once, with its result`, {
-      timeout: 180_000,
+      timeout: 300_000,
     }, async () => {
       const began: string[] = []
       const own: TestWorker = await real.startWorker({
@@ -111,7 +111,7 @@ describe('a worker is killed around a tool that is an activity', () => {
       await doomed.kill()
       const second = await ownWorker({ ...stage, ends: true })
       try {
-        assert.equal((await turn.result({ timeoutMs: 90_000 })).reason, 'completed')
+        assert.equal((await turn.result({ timeoutMs: 150_000 })).reason, 'completed')
         const [result] = await resultsOf(real, session)
         const key = `${session.id}.t1.s1.tool.c0\n`
         assert.equal(readFileSync(begunPath, 'utf8'), key.repeat(idempotent ? 2 : 1))
