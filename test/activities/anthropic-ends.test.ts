@@ -143,6 +143,19 @@ test('capacity comes from the list of models, once; without one from the table; 
   await assert.rejects(models().capacity('claude-opus-5-5'), /invalid x-api-key/)
 })
 
+test('until usage is known, models with the newest tokenizer are counted with more room', () => {
+  const ratio = models().firstUsageRatio ?? assert.fail()
+  const earlier = [
+    'claude-3-5-haiku-20241022',
+    'claude-opus-4-20250514',
+    'claude-opus-4-6',
+    'claude-haiku-4-5-20251001',
+  ]
+  const newest = ['claude-opus-4-7', 'claude-opus-4-8-20260301', 'claude-sonnet-5-5', 'claude-fable-5']
+  assert.deepEqual(new Set(earlier.map(ratio)), new Set([1.2]))
+  assert.deepEqual(new Set(newest.map(ratio)), new Set([1.5]))
+})
+
 for (const message of [
   'prompt is too long: 210000 tokens > 200000 maximum',
   'input length and `max_tokens` exceed context limit: 188240 + 21333 > 200000',

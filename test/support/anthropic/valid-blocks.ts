@@ -125,15 +125,32 @@ function sourceProblem({ source }: Json, types: readonly string[]): string | und
     case 'base64':
       if (!types.includes(String(source['media_type'])))
         return `media_type ${source['media_type']} is not taken`
-      return BASE64.test(String(source['data'])) ? undefined : 'data is no base64'
+      if (!BASE64.test(String(source['data']))) return 'data is no base64'
+      return magicProblem(source)
     default:
       return `source type ${source['type']} is not known`
   }
 }
 
+/** How the bytes of each media type begin. */
+const BEGINS: Readonly<Record<string, RegExp>> = {
+  'image/png': /^\x89PNG/,
+  'image/jpeg': /^\xff\xd8\xff/,
+  'image/gif': /^GIF8/,
+  'image/webp': /^RIFF....WEBP/s,
+  'application/pdf': /^%PDF-/,
+}
+
+function magicProblem({ media_type: type, data }: Json): string | undefined {
+  const first = Buffer.from(String(data).slice(0, 32), 'base64').toString('latin1')
+  const begins = BEGINS[String(type)]
+  return begins === undefined || begins.test(first) ? undefined : `data does not begin as ${type}`
+}
+
 const IN_RESULT = ['text', 'image', 'document', 'search_result', 'tool_reference']
 
 function resultProblem({ content, is_error: isError }: Json, future: readonly string[]): string | undefined {
+  if (isError !== undefined && typeof isError !== 'boolean') return 'is_error is no boolean'
   if (content === undefined || typeof content === 'string') return undefined
   if (!Array.isArray(content)) return 'content is neither text nor list'
   for (const [index, part] of content.entries()) {

@@ -48,10 +48,18 @@ export function headerProblems(headers: Readonly<Record<string, string | string[
   return problems
 }
 
-function numberProblems({ model, max_tokens: maxTokens, stream, temperature }: Json): string[] {
+function numberProblems({
+  model,
+  max_tokens: maxTokens,
+  stream,
+  temperature,
+  stop_sequences: stops = [],
+}: Json): string[] {
   const problems: string[] = []
   if (typeof model !== 'string' || model === '') problems.push('model: Field required')
   if (!Number.isInteger(maxTokens) || Number(maxTokens) < 1) problems.push(`max_tokens: ${String(maxTokens)}`)
+  if (!Array.isArray(stops) || stops.some((stop) => typeof stop !== 'string' || !/\S/.test(stop)))
+    problems.push('stop_sequences: each must contain more than whitespace')
   if (stream !== undefined && typeof stream !== 'boolean') problems.push('stream is no boolean')
   if (temperature !== undefined && !(Number(temperature) >= 0 && Number(temperature) <= 1))
     problems.push('temperature')
@@ -88,7 +96,19 @@ function toolProblems(tool: unknown): string[] {
   if (description !== undefined && typeof description !== 'string') problems.push('tools: description')
   if (!isObject(schema) || schema['type'] !== 'object')
     problems.push('tools: input_schema.type must be object')
+  else problems.push(...schemaProblems(schema))
   return problems
+}
+
+function schemaProblems(schema: Json): string[] {
+  const joined = ['oneOf', 'allOf', 'anyOf'].filter((key) => Object.hasOwn(schema, key))
+  const names = isObject(schema['properties']) ? Object.keys(schema['properties']) : []
+  return [
+    ...joined.map((key) => `tools: input_schema does not support ${key} at the top level`),
+    ...names
+      .filter((name) => !/^[A-Za-z0-9_.-]{1,64}$/.test(name))
+      .map((name) => `tools: property key ${JSON.stringify(name)}`),
+  ]
 }
 
 function thinkingProblems({

@@ -6,6 +6,7 @@ import { modelErrorOf } from '../../../shared/refusals/refusal-of.ts'
 import { type CallTimes, callClock } from '../call-clock.ts'
 import { guardedTransport } from './guarded-transport.ts'
 import { type KnownCapacity, modelCapacities } from './model-capacities.ts'
+import { firstUsageRatio } from './model-table.ts'
 import { readReply } from './read-reply.ts'
 import { type CacheSetting, requestBody } from './request-body.ts'
 
@@ -32,6 +33,7 @@ export function anthropicModels(api: Anthropic, options: AnthropicModelsOptions 
   const capacity = modelCapacities(api, options.capacities ?? {})
   return {
     capacity,
+    firstUsageRatio,
     generate: async (request, context) =>
       generate(api, await withMediaItTakes(request, capacity), context, options),
   }
