@@ -105,6 +105,21 @@ test('fault P03: a model that thinks for longer than a reply may stand still is 
   assert.deepEqual(given.content.at(-1), text('Thought.'))
 })
 
+test('a call that is written in silence for longer than a text may stand still is waited for', async () => {
+  const call = { type: 'tool_use', id: 'toolu_1', name: 'write_file', input: { text: 'long' } }
+  const events = streamEvents({ content: [text('I write.'), call] })
+  const begun = events.findIndex(
+    ({ delta }) => (delta as { type?: string } | undefined)?.type === 'input_json_delta',
+  )
+  server.answer = (_request, response) => {
+    streamText(response, sse(events.slice(0, begun + 2)))
+    setTimeout(() => response.end(sse(events.slice(begun + 2))), 1_500)
+  }
+  const tools = [{ name: 'write_file', description: 'Writes.', inputSchema: { type: 'object' } }]
+  const given = await generate({ tools }, { idleTimeoutMs: 500, firstTokenTimeoutMs: 60_000 })
+  assert.deepEqual(given.content.at(-1), call)
+})
+
 test('capacity comes from the list of models, once; without one from the table; an override asks nobody', async () => {
   let asked = 0
   server.models = (id, response) => {

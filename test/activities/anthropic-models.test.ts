@@ -173,6 +173,21 @@ test('pieces of a kind that nobody knows join texts and lists, and replace anyth
   assert.deepEqual(block, { type: 'hologram', name: 'abc', layers: [1, 2], depth: 2 })
 })
 
+test('of a piece of a known kind only its own field is taken: what a signed block did not hold would be refused later', async () => {
+  const content = [
+    { type: 'thinking', thinking: 'Let me see.', signature: 'sig-1' },
+    { ...text('It is blue.'), citations: [{ type: 'char_location', cited_text: 'blue' }] },
+    { type: 'tool_use', id: 'toolu_1', name: 'look', input: { at: 'it' } },
+  ]
+  const events = streamEvents({ content }).map((event) =>
+    event.type === 'content_block_delta'
+      ? { ...event, delta: { ...(event['delta'] as object), estimated_tokens: 50, news: ['a'] } }
+      : event,
+  )
+  server.answer = (_request, response) => void streamText(response, sse(events)).end()
+  assert.deepEqual((await generate()).content, content)
+})
+
 for (const stopReason of [
   'end_turn',
   'stop_sequence',
@@ -238,6 +253,29 @@ test('what follows the last event takes nothing from the message: a reset, more 
     }
     assert.deepEqual((await generate()).content, [text('Whole.')])
   }
+})
+
+for (const [what, late] of [
+  ['a ping without its event line', 'data: {"type":"ping"}\n\n'],
+  ['a kind that nobody knows', sse([{ type: 'message_news' }])],
+  ['the end mark of other APIs', 'data: [DONE]\n\n'],
+] as const)
+  test(`behind the last event ${what} takes nothing from the message`, async () => {
+    server.answer = (_request, response) =>
+      void streamText(response, sse(streamEvents({ content: [text('Whole.')] })) + late).end()
+    assert.deepEqual((await generate()).content, [text('Whole.')])
+  })
+
+test('prompt cache: tools of the provider are sent without their own marks, and the session’s objects stay as they are', async () => {
+  answered([text('Done.')])
+  const search = Object.freeze({ type: 'web_search_20260318', name: 'web_search' })
+  const fetch = Object.freeze({ type: 'web_fetch_20260318', name: 'web_fetch', ...MARK })
+  const { cache_control: _, ...plainFetch } = fetch
+  const request = { system: '', tools: [], sampling: { tools: [fetch, search] } }
+  await generate(request)
+  assert.deepEqual(sent()['tools'], [plainFetch, { ...search, ...MARK }])
+  await generate(request, { cache: false })
+  assert.deepEqual(sent()['tools'], [plainFetch, search])
 })
 
 test('prompt cache: marks on the system prompt, the end, and the end of the request before; at most four; a summary writes nothing', async () => {

@@ -252,6 +252,21 @@ describe('failures of chat completions', () => {
     }
   })
 
+  test('a call that is written in silence for longer than a text may stand still is waited for', async () => {
+    const chunks = chunksOf({ text: 'I look.', calls: [{ id: 'a', name: 'look', arguments: '{"at":"it"}' }] })
+    const begun = chunks.findIndex((chunk) => JSON.stringify(chunk).includes('tool_calls')) + 2
+    server.answer = (_body, response) => {
+      begin(response)
+      for (const chunk of chunks.slice(0, begun)) send(response, chunk)
+      setTimeout(() => {
+        for (const chunk of chunks.slice(begun)) send(response, chunk)
+        response.end('data: [DONE]\n\n')
+      }, 1_500)
+    }
+    const given = await generate({}, { idleTimeoutMs: 500, firstTokenTimeoutMs: 60_000 })
+    assert.deepEqual(given.content.at(-1), { type: 'tool_use', id: 'a', name: 'look', input: { at: 'it' } })
+  })
+
   test('what is no completion, calls that are no JSON, and another role are no reply', async () => {
     const answers = [
       speaks({ calls: [{ id: 'a', name: 'look', arguments: '{"at":' }] }),

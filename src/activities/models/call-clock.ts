@@ -1,13 +1,13 @@
 export interface CallTimes {
   /** Milliseconds for the whole call. Default 570,000 for a turn, 300,000 for a call of a summary. */
   readonly totalTimeoutMs: number
-  /** Until the first token, and while the model thinks in silence or a tool of the provider runs. Default 280,000. */
+  /** Until the first token, and while the model thinks or writes a call, both in silence, or a tool of the provider runs. Default 280,000. */
   readonly firstTokenTimeoutMs: number
-  /** Between two tokens while text or a call is being written. Pings of the provider are no tokens. Default 90,000. */
+  /** Between two tokens while text is being written. Pings of the provider are no tokens. Default 90,000. */
   readonly idleTimeoutMs: number
 }
 
-/** What the model does: `writing` text or a call, which comes in small pieces, or something that may be silent for long. */
+/** What the model does: `writing` text, which comes in small pieces, or something that may be silent for long. */
 export type CallPhase = 'waiting' | 'writing' | 'done'
 
 export interface CallClock {

@@ -30,7 +30,7 @@ export async function readReply(
   const draft = emptyDraft()
   try {
     for await (const { event, data } of Stream.rawEvents(response)) {
-      if (event === 'ping' || data === '') continue
+      if (event === 'ping' || data === '' || data === '[DONE]') continue
       const parsed = parsedEvent(data)
       if (event === 'error') throw errorEvent(parsed)
       const { usage } = draft
@@ -63,11 +63,9 @@ function errorEvent(body: unknown): ErrorEvent {
   )
 }
 
-/** Blocks that are written token by token. */
-const WRITTEN = new Set(['text', 'tool_use'])
-
 function phaseOf({ ended, blocks }: Draft): CallPhase {
   if (ended) return 'done'
   const last = blocks.at(-1)
-  return last?.open === true && WRITTEN.has(last.block.type) ? 'writing' : 'waiting'
+  // Only text comes token by token. Of a call's input each value comes as a whole: a long one is minutes of silence.
+  return last?.open === true && last.block.type === 'text' ? 'writing' : 'waiting'
 }

@@ -10,6 +10,15 @@ export interface DraftBlock {
 
 export const draftBlock = (block: ContentBlock): DraftBlock => ({ block, inputJson: undefined, open: true })
 
+/** What the block gets of each known kind of piece. Whatever else stands in one is no part of the message, and would break a signed block. */
+const OWN_FIELD = new Map<unknown, string>([
+  ['text_delta', 'text'],
+  ['thinking_delta', 'thinking'],
+  ['signature_delta', 'signature'],
+  ['input_json_delta', 'partial_json'],
+  ['citations_delta', 'citation'],
+])
+
 /**
  * The block with a piece more. Of pieces that are not known, texts and lists join those of the same name, and anything else takes their place, so that
  * blocks which are newer than this code come out whole.
@@ -18,7 +27,10 @@ export function grown(
   { block, inputJson, open }: DraftBlock,
   delta: Readonly<Record<string, unknown>>,
 ): DraftBlock {
-  const { type, partial_json: json, citation, ...rest } = delta
+  const { type, ...fields } = delta
+  const own = OWN_FIELD.get(type)
+  const kept = Object.entries(fields).filter(([name]) => own === undefined || name === own)
+  const { partial_json: json, citation, ...rest } = Object.fromEntries(kept)
   let next = block
   if (citation !== undefined) next = { ...next, citations: [...listOf(next['citations']), citation] }
   for (const [name, piece] of Object.entries(rest)) next = { ...next, [name]: joined(next[name], piece) }

@@ -26,7 +26,7 @@ export const emptyDraft = (): Draft => ({
 type Fields = Readonly<Record<string, unknown>>
 
 /**
- * Takes one event. Kinds of events that are not known are passed over, as the API asks for.
+ * Takes one event. Kinds of events that are not known are passed over wherever they stand, as the API asks for.
  *
  * @returns text that it added
  * @throws BrokenReply for an event that cannot stand here
@@ -34,8 +34,9 @@ type Fields = Readonly<Record<string, unknown>>
 export function take(draft: Draft, event: unknown): string {
   const fields = fieldsOf(event, 'event')
   const { type } = fields
-  if (!draft.started && type !== 'message_start' && isKnown(type)) throw new BrokenReply(`${type} came first`)
-  if (draft.ended) throw new BrokenReply(`${String(type)} came after the end of the message`)
+  const isKnown = KNOWN.has(type)
+  if (isKnown && !draft.started && type !== 'message_start') throw new BrokenReply(`${type} came first`)
+  if (isKnown && draft.ended) throw new BrokenReply(`${type} came after the end of the message`)
   switch (type) {
     case 'message_start':
       start(draft, fieldsOf(fields['message'], 'message'))
@@ -68,8 +69,14 @@ export function take(draft: Draft, event: unknown): string {
   }
 }
 
-const KNOWN = /^(?:message|content_block)_/
-const isKnown = (type: unknown): boolean => typeof type === 'string' && KNOWN.test(type)
+const KNOWN: ReadonlySet<unknown> = new Set([
+  'message_start',
+  'content_block_start',
+  'content_block_delta',
+  'content_block_stop',
+  'message_delta',
+  'message_stop',
+])
 
 function start(draft: Draft, message: Fields): void {
   if (draft.started) throw new BrokenReply('a second message began')

@@ -21,7 +21,7 @@ export function requestBody(request: ModelRequest, cache: CacheSetting): Request
   const mark = cache === false ? null : { type: 'ephemeral', ...(cache === '5m' ? {} : { ttl: cache }) }
   const tools: Block[] = [
     ...request.tools.map(toolOf),
-    ...(Array.isArray(providerTools) ? providerTools : []),
+    ...(Array.isArray(providerTools) ? providerTools.map(withoutMark) : []),
   ]
   const head: Block[] = system === '' ? [] : [{ type: 'text', text: system }]
   const last = head.at(-1) ?? tools.at(-1)
@@ -47,6 +47,12 @@ const toolOf = ({ name, description, inputSchema }: ModelRequest['tools'][number
   description,
   input_schema: inputSchema,
 })
+
+/** A copy, because the last tool may get our mark, and the object is the session's. */
+function withoutMark(tool: unknown): Block {
+  const { cache_control: _, ...plain } = { ...(tool as Block) }
+  return plain
+}
 
 const plainMessage = ({ role, content }: Message): { role: Message['role']; content: ContentBlock[] } => ({
   role,

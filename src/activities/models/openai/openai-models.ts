@@ -54,10 +54,7 @@ export function openaiModels(client: OpenAIClient, options: OpenAIModelsOptions 
 }
 
 /** Reasoning comes without text, and may be slow. */
-const hasOutput = ({ choices }: OpenAI.ChatCompletionChunk): boolean => {
-  const delta = choices?.[0]?.delta
-  return Boolean(delta?.content) || (delta?.tool_calls?.length ?? 0) > 0
-}
+const hasText = ({ choices }: OpenAI.ChatCompletionChunk): boolean => Boolean(choices?.[0]?.delta?.content)
 
 /** The same client without retries, redirects (key and prompt would go to another host) and endless bodies, and without its log, which would repeat what a server said. */
 function guarded(client: OpenAI): OpenAI {
@@ -114,7 +111,7 @@ async function generate(
       const said = reply.add(chunk)
       if (said !== '') onDelta?.({ text: said })
       if (reply.usage !== null) onUsage?.(reply.usage)
-      clock.tick(reply.isComplete && reply.usage !== null ? 'done' : hasOutput(chunk) ? 'writing' : 'waiting')
+      clock.tick(reply.isComplete && reply.usage !== null ? 'done' : hasText(chunk) ? 'writing' : 'waiting')
     }
     return reply.reply()
   } catch (error) {
