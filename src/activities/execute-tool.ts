@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import type { AnyTool, Tool, ToolContext, ToolOutput, ToolRules } from '../shared/ports/tool.ts'
 import {
+  asUserBlock,
   type ContentBlock,
   contentSchema,
   isText,
@@ -45,19 +46,13 @@ export async function executeTool(
   }
 }
 
-/** @throws for what is no output of a tool: written, it would spoil every later request. */
+/** @throws for what is no output of a tool. A block that no result can hold would spoil every later request: it becomes its JSON. */
 export function executed(output: ToolOutput | string): ExecutedCall {
   const { content, isError = false } = typeof output === 'string' ? { content: output } : output
   const blocks = wellFormed(typeof content === 'string' ? [text(content)] : contentSchema.parse(content))
-  const stray = blocks.find((block) => (block.type === 'text' ? !isText(block) : FORBIDDEN.test(block.type)))
-  if (stray !== undefined)
-    throw new TypeError(`it returned a block of type ${stray.type} that no result can hold`)
-  const kept = blocks.filter((block) => !isText(block) || block.text !== '')
+  const kept = blocks.filter((block) => !isText(block) || block.text !== '').map(asUserBlock)
   return { content: kept.length === 0 ? [text('(no output)')] : kept, isError: isError === true }
 }
-
-/** Blocks of an assistant's message, and results in a result. */
-const FORBIDDEN = /tool_(use|result)$|^(redacted_)?thinking$/
 
 /** What the tool gets, or why it does not run. */
 export function checkedInput(

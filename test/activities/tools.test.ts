@@ -183,6 +183,18 @@ describe('executeTool', () => {
     assert.match(String(late.content[0]?.['text']), /within 50 ms/)
   })
 
+  test('a block that no request can hold is its JSON', async () => {
+    const link = { type: 'resource_link', uri: 'file:///a' }
+    const image = { type: 'image', source: { type: 'url', url: 'https://example.com/a.png' } }
+    const { content, isError } = await executeTool(
+      tool(async () => ({ content: [link, image] })),
+      call({ n: 1 }),
+      context,
+    )
+    assert.deepEqual(content, [{ type: 'text', text: JSON.stringify(link) }, image])
+    assert.equal(isError, false)
+  })
+
   test('an empty output is said, lone surrogates are mended', async () => {
     assert.deepEqual(
       (

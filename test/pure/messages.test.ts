@@ -235,14 +235,17 @@ test('O14 lone surrogates become U+FFFD, in inputs and keys too', () => {
   assert.deepEqual(messages[1]?.content[0]?.['input'], { 'k\ufffd': ['\ufffd', '😀'] })
 })
 
-test('unknown blocks and unknown fields pass untouched (fault E05)', () => {
+test('unknown fields, and unknown blocks of a reply, pass untouched (fault E05); in what a user says they are text', () => {
   const strange = { type: 'hologram', data: { deep: [1, null, 'x'] } }
   const { nodes } = surface()
     .user([{ ...text('hi'), cache_control: { type: 'ephemeral' } }, strange])
     .reply([strange, text('x')])
     .user('y')
   const messages = valid(nodes)
-  assert.deepEqual(messages[0]?.content, [{ ...text('hi'), cache_control: { type: 'ephemeral' } }, strange])
+  assert.deepEqual(messages[0]?.content, [
+    { ...text('hi'), cache_control: { type: 'ephemeral' } },
+    text(JSON.stringify(strange)),
+  ])
   assert.deepEqual(messages[1]?.content, [strange, text('x')])
 })
 

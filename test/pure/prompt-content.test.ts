@@ -30,8 +30,13 @@ describe('a prompt', () => {
   ] as const)
     test(`${what} is refused`, () => assert.match(promptProblem(blocks) ?? 'accepted', problem))
 
-  test('types that only look like these may stand', () => {
-    for (const type of ['tool_result_note', 'tool_use_case', 'unthinking', 'thinking_aloud'])
+  test('a block that no request can hold is refused with what may stand', () => {
+    for (const type of ['image_url', 'input_audio', 'resource_link', 'tool_result_note', 'Image'])
+      assert.equal(
+        promptProblem([text('hi'), { type }]),
+        `a block of type ${type} cannot stand in a prompt: allowed are text, image, document and search_result`,
+      )
+    for (const type of ['image', 'document', 'search_result'])
       assert.equal(promptProblem([{ type }]), undefined, type)
   })
 

@@ -82,6 +82,15 @@ describe('a result as the API takes it', () => {
     })
   })
 
+  test('a block that no result can hold is its JSON, in an error too', () => {
+    const link = { type: 'resource_link', uri: 'file:///a' }
+    const said = text(JSON.stringify(link))
+    const kinds = [text('x'), image, { type: 'document' }, { type: 'search_result' }]
+    assert.deepEqual(wireResult('a', answer([link, ...kinds])).result['content'], [said, ...kinds])
+    const { result, beside } = wireResult('a', answer([link, image], true))
+    assert.deepEqual([result['content'], beside], [[said], [image]])
+  })
+
   test('fields of a result block stay', () => {
     const block = { type: 'tool_result', tool_use_id: 'old', cache_control: { type: 'ephemeral' } }
     assert.deepEqual(wireResult('a', answer([text('x')], false, block)).result, {
@@ -145,13 +154,13 @@ test('blocks that the API refuses as empty', () => {
     assert.equal(isBlank(block), false, JSON.stringify(block))
 })
 
-test('calls and reasoning that a user wrote are told as text', () => {
+test('calls, reasoning and unknown blocks that a user wrote are told as text', () => {
   const thinking = { type: 'thinking', thinking: 'x', signature: 's' }
   const { nodes } = surface().user([call('a'), thinking, { type: 'tool_use_note', id: 'b' }, image])
   assert.deepEqual(deriveMessages(nodes)[0]?.content, [
     text(JSON.stringify(call('a'))),
     text(JSON.stringify(thinking)),
-    { type: 'tool_use_note', id: 'b' },
+    text('{"type":"tool_use_note","id":"b"}'),
     image,
   ])
 })

@@ -56,3 +56,12 @@ export const isThinking = (block: ContentBlock): boolean =>
   block.type === 'thinking' || block.type === 'redacted_thinking'
 
 export const text = (value: string): TextBlock => ({ type: 'text', text: value })
+
+const USER_MEDIA: readonly string[] = ['image', 'document', 'search_result']
+
+/** True for what a message of the user and the result of a tool may hold: the API refuses a request with any other block in them. */
+export const isUserBlock = (block: ContentBlock): boolean => isText(block) || USER_MEDIA.includes(block.type)
+
+/** The block itself where it may stand in a message of the user, else its JSON. */
+export const asUserBlock = (block: ContentBlock): ContentBlock =>
+  isUserBlock(block) ? block : text(JSON.stringify(block))

@@ -1,5 +1,5 @@
 import { LIMITS } from '../limits.ts'
-import { type ContentBlock, contentSchema, text } from './content.ts'
+import { asUserBlock, type ContentBlock, contentSchema, text } from './content.ts'
 import { keepBytes } from './keep-bytes.ts'
 import { utf8Bytes } from './prompt-content.ts'
 
@@ -39,5 +39,5 @@ function toolOutput(returned: unknown): { content: readonly ContentBlock[]; isEr
   if (Object.keys(others).length > 0 || typeof isError !== 'boolean') return undefined
   if (typeof content === 'string') return { content: [text(content)], isError }
   const blocks = contentSchema.safeParse(content)
-  return blocks.success ? { content: blocks.data, isError } : undefined
+  return blocks.success ? { content: blocks.data.map(asUserBlock), isError } : undefined
 }

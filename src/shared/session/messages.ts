@@ -1,24 +1,17 @@
-import { type ContentBlock, isThinking, type Message, text } from './content.ts'
+import { asUserBlock, type ContentBlock, isThinking, type Message, text } from './content.ts'
 import type { SurfaceNode } from './events.ts'
 import { isProviderBlock, standingProviderBlocks } from './provider-calls.ts'
 import { isResultBlock, pairTools, type ToolAnswer } from './tool-pairs.ts'
 import { wellFormed } from './well-formed.ts'
-import {
-  isBlank,
-  strayResult,
-  type WireResult,
-  wireCall,
-  wireIds,
-  wireResult,
-  wireUserBlock,
-} from './wire-calls.ts'
+import { isBlank, strayResult, type WireResult, wireCall, wireIds, wireResult } from './wire-calls.ts'
 
 /** Stands where a surface would begin with the assistant: a request begins with the user. */
 const OPENING = text('[What was said before this point is not part of this conversation.]')
 
 /**
  * The messages of a surface, as the Anthropic API takes them: roles alternate, the first is the user's, every call is answered once and
- * directly after it with the results first, no block is empty, all Unicode is well-formed. Nodes in order, each once, whatever their
+ * directly after it with the results first, no block is empty, the
+ * user's messages and the results hold blocks that the API takes there and others as their JSON, all Unicode is well-formed. Nodes in order, each once, whatever their
  * state: a call without a result gets the interrupted one, a result without its call becomes what the user says, a second result of one
  * call is left out. A surface that ends with the assistant gives messages that do so too. Never throws. Linear in the surface's size.
  *
@@ -40,7 +33,7 @@ export function deriveMessages(nodes: readonly SurfaceNode[]): Message[] {
       add('user', results)
     } else if (node.type === 'user/message') {
       const said = node.data.content.filter((block) => !isResultBlock(block) && !isBlank(block))
-      add('user', said.map(wireUserBlock))
+      add('user', said.map(asUserBlock))
     }
     add('user', calls.strayAt(at).flatMap(strayResult))
   }

@@ -1,5 +1,5 @@
 import { LIMITS } from '../limits.ts'
-import { type ContentBlock, contentSchema, isText, text } from './content.ts'
+import { type ContentBlock, contentSchema, isText, isUserBlock, text } from './content.ts'
 
 /** A prompt as content blocks. */
 export const promptContent = (message: string | readonly ContentBlock[]): readonly ContentBlock[] =>
@@ -14,9 +14,9 @@ export function promptProblem(message: string | readonly ContentBlock[]): string
     return 'a block of type text must have a text'
   const hasContent = blocks.some((block) => !isText(block) || block.text.trim() !== '')
   if (!hasContent) return 'the content is empty or blank: send text or at least one content block'
-  const forbidden = blocks.find((block) => /tool_(use|result)$|^(redacted_)?thinking$/.test(block.type))
+  const forbidden = blocks.find((block) => !isUserBlock(block))
   if (forbidden !== undefined)
-    return `a block of type ${forbidden.type} cannot stand in a prompt: send text, images or documents`
+    return `a block of type ${forbidden.type} cannot stand in a prompt: allowed are text, image, document and search_result`
   const textBytes = blocks.reduce((sum, block) => sum + (isText(block) ? utf8Bytes(block.text) : 0), 0)
   if (textBytes > LIMITS.promptTextBytes)
     return `text of ${textBytes} bytes, allowed are ${LIMITS.promptTextBytes}: put the rest in a file that a tool reads`

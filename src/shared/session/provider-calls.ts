@@ -1,4 +1,4 @@
-import type { ContentBlock } from './content.ts'
+import { asUserBlock, type ContentBlock } from './content.ts'
 import type { SurfaceNode } from './events.ts'
 import { isCallBlock, isOurs, isResultBlock, type ToolAnswer, type ToolPairing } from './tool-pairs.ts'
 import { isBlank } from './wire-calls.ts'
@@ -50,4 +50,4 @@ function stretches(nodes: readonly SurfaceNode[], { answers, orphans }: ToolPair
 
 /** An error with more than text, of which the rest stands beside the result. */
 const standsBeside = ({ isError, content }: ToolAnswer): boolean =>
-  isError && content.some((block) => block.type !== 'text' && !isBlank(block))
+  isError && content.some((block) => !isBlank(block) && asUserBlock(block).type !== 'text')

@@ -128,7 +128,13 @@ function surfaceProblems(messages: readonly Message[], surface: readonly Surface
 }
 
 const saidIn = (node: SurfaceNode): string[] =>
-  node.type === 'user/message' ? saidBlocks(node.data.content) : []
+  node.type === 'user/message' ? saidBlocks(node.data.content.map(asShown)) : []
+
+/** What no request can hold in a message of the user stands there as its JSON. */
+const asShown = (block: ContentBlock): ContentBlock =>
+  /^(text|image|document|search_result|tool_result)$/.test(block.type)
+    ? block
+    : { type: 'text', text: JSON.stringify(block) }
 
 const saidBlocks = (content: readonly ContentBlock[]): string[] =>
   content

@@ -50,7 +50,9 @@ function blockProblems(block: ContentBlock, role: Message['role']): string[] {
     case 'compaction':
       return block['content'] ? [] : ['is an empty compaction']
     default:
-      return []
+      return role === 'assistant' || /^(image|document|search_result)$/.test(block.type)
+        ? []
+        : [`has the type ${block.type}, which the API refuses there`]
   }
 }
 

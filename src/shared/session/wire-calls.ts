@@ -1,8 +1,8 @@
 import { KEY_PART_PATTERN } from '../limits.ts'
-import { type ContentBlock, isText, isThinking, text } from './content.ts'
+import { asUserBlock, type ContentBlock, isText, text } from './content.ts'
 import { hash53 } from './keys.ts'
 import { INTERRUPTED_RESULT } from './repair.ts'
-import { isCallBlock, isOurs, type ToolAnswer, type ToolCall, type ToolPairing } from './tool-pairs.ts'
+import { isOurs, type ToolAnswer, type ToolCall, type ToolPairing } from './tool-pairs.ts'
 
 /** Gives each client call the id that it has in the request: its own where the API takes it and it is free, else one derived from it. */
 export function wireIds({ calls }: ToolPairing): ReadonlyMap<ToolCall, string> {
@@ -46,7 +46,8 @@ export interface WireResult {
 /** The result of a call as the API takes it: never empty, an error of text alone. */
 export function wireResult(id: string, answer: ToolAnswer | undefined): WireResult {
   const isError = answer?.isError ?? true
-  const content = (answer?.content ?? INTERRUPTED_RESULT.content).filter((block) => !isBlank(block))
+  const said = (answer?.content ?? INTERRUPTED_RESULT.content).filter((block) => !isBlank(block))
+  const content = said.map(asUserBlock)
   const inside = isError ? content.filter(isText) : content
   const result = {
     ...(answer?.block ?? {}),
@@ -62,16 +63,8 @@ export function wireResult(id: string, answer: ToolAnswer | undefined): WireResu
 export function strayResult({ callId, name, content }: ToolAnswer): ContentBlock[] {
   const label = `[Result of a call that is no longer shown: ${name || 'tool'}, ${callId}]`
   const said = content.filter((block) => !isBlank(block))
-  return [text(label), ...said.map((block) => (USER_BLOCKS.has(block.type) ? block : asText(block)))]
+  return [text(label), ...said.map(asUserBlock)]
 }
-
-const USER_BLOCKS = new Set(['text', 'image', 'document', 'search_result'])
-
-/** A block of a user's message as the API takes it: calls and reasoning, which only a reply may hold, as their JSON. */
-export const wireUserBlock = (block: ContentBlock): ContentBlock =>
-  isCallBlock(block) || isThinking(block) ? asText(block) : block
-
-const asText = (block: ContentBlock): ContentBlock => text(JSON.stringify(block))
 
 /** Blocks that the API refuses as empty: blank text, reasoning without a signature, a compaction without content. */
 export function isBlank(block: ContentBlock): boolean {
