@@ -28,7 +28,8 @@ export function toFailure(error: unknown): Error {
       message: kept(error.message),
       nonRetryable: !(RETRYABLE.has(error.name) || error.details['retryable'] === true),
       details: [error.details],
-      ...(typeof delay === 'number'
+      // A delay of 0 ends the activity on the server: then the policy's own wait is the right one.
+      ...(typeof delay === 'number' && delay > 0
         ? { nextRetryDelay: Math.ceil(delay * (1 + Math.random() * JITTER)) }
         : {}),
     })

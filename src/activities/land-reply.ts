@@ -6,7 +6,7 @@ import type { Actor, EndTurn, SessionRow, SurfaceSnapshot, Written } from '../sh
 import type { AnyTool, ToolRules } from '../shared/ports/tool.ts'
 import { canonicalJson } from '../shared/session/canonical-json.ts'
 import type { ToolUseBlock } from '../shared/session/content.ts'
-import type { NewEvent, TurnEndReason } from '../shared/session/events.ts'
+import type { NewEvent, SurfaceNode, TurnEndReason } from '../shared/session/events.ts'
 import { keys } from '../shared/session/keys.ts'
 import { isCutOff, isPaused, isWhole } from '../shared/session/stop-reasons.ts'
 import { wellFormed } from '../shared/session/well-formed.ts'
@@ -73,7 +73,7 @@ export async function landReply(deps: ActivityDeps, landing: Landing): Promise<C
     generation: surface.generation,
     headSeq: surface.head,
   })
-  const end = endOf(assistant)
+  const end = endOf(assistant) ?? tooManyPauses(assistant, surface.nodes)
   const write = () =>
     asOwner(deps, sessionId, actor, (owner) =>
       end === undefined
@@ -165,8 +165,10 @@ function rulesOf(tools: readonly AnyTool[], name: string): { timeoutMs: number; 
   return { timeoutMs: timeoutOf(rules), ...(rules.retries ? { retries: rules.retries } : {}) }
 }
 
+type Ending = Pick<EndTurn, 'reason' | 'message' | 'code'>
+
 /** How the turn ends with a reply; undefined when it goes on. */
-function endOf(event: Assistant): Pick<EndTurn, 'reason' | 'message' | 'code'> | undefined {
+function endOf(event: Assistant): Ending | undefined {
   const { stopReason, content } = event.data
   if (stopReason === 'refusal') return { reason: 'blocked' }
   if (isCutOff(stopReason)) return { reason: 'max-tokens' }
@@ -176,6 +178,20 @@ function endOf(event: Assistant): Pick<EndTurn, 'reason' | 'message' | 'code'> |
     reason: 'error',
     code: 'UnknownStopReason',
     message: `The reply has calls and ended as ${JSON.stringify(stopReason)}, which nobody here knows: none of them was run.`,
+  }
+}
+
+/** A provider whose tools never come to an end would be paid for ever. */
+function tooManyPauses({ data }: Assistant, before: readonly SurfaceNode[]): Ending | undefined {
+  if (!isPaused(data.stopReason, data.content)) return undefined
+  const isPause = (node: SurfaceNode) =>
+    node.type === 'assistant/message' && node.data.stopReason === 'pause_turn'
+  const pauses = before.length - 1 - before.findLastIndex((node) => !isPause(node)) + 1
+  if (pauses < LIMITS.pausesInARow) return undefined
+  return {
+    reason: 'error',
+    code: 'TooManyPauses',
+    message: `The provider paused ${pauses} times in a row for tools of its own, which is the most that a turn pays for. The next prompt lets it go on.`,
   }
 }
 

@@ -23,6 +23,8 @@ export const LIMITS = {
   handedHistoryBytes: 8 * 1024 * 1024,
   /** Tool calls of one step that run; the others get an error result. */
   callsPerStep: 128,
+  /** Replies in a row that pause for the provider's own tools; each is a paid request. */
+  pausesInARow: 16,
   /** Tool activities of one step at the same time. */
   parallelCalls: 16,
   /** Prompts that wait in one session's inbox. */

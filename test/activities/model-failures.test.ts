@@ -44,6 +44,12 @@ test('a rate limit is waited out by Temporal, a little longer than asked', async
   })
 })
 
+test('a provider that asks for no wait is asked again after the wait of the policy: a wait of 0 would end the activity', async () => {
+  const failure = await failureOfStep(refused(429, 'Slow down', { 'retry-after': '0' }))
+  assert.ok(!failure.nonRetryable)
+  assert.equal(failure.nextRetryDelay, undefined)
+})
+
 test('what no further attempt heals is final at once', async () => {
   for (const status of [400, 401, 402, 403, 404, 307]) {
     const failure = await failureOfStep(refused(status, 'No'))

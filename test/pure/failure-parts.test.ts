@@ -159,6 +159,13 @@ describe('secrets', () => {
     test(`${secret.slice(0, 20)} goes, what stands around it stays`, () =>
       assert.equal(redact(`before ${secret} after`), `before ${kept}[secret removed] after`))
 
+  test('reads 4,000 characters: a body that a proxy echoes would stop the worker for minutes', () => {
+    const begun = process.cpuUsage().user
+    for (const run of ['a.', 'aa-bb-cc-', 'eyJ', '-----BEGIN '])
+      assert.ok(redact(run.repeat(200_000)).length <= 4_000, run)
+    assert.ok(process.cpuUsage().user - begun < 5_000_000, 'it takes minutes')
+  })
+
   test('a private key that was cut goes to its end', () => {
     assert.equal(redact(`key: -----BEGIN EC PRIVATE KEY-----\n${PRIVATE}`), 'key: [secret removed]')
   })

@@ -216,10 +216,11 @@ describe('how long a provider asks to wait', () => {
     ['nothing', {}, undefined],
     ['seconds', { 'retry-after': '20' }, 20_000],
     ['parts of a second', { 'retry-after': '0.25' }, 250],
-    ['a negative number', { 'retry-after': '-5' }, 0],
+    ['a negative number', { 'retry-after': '-5' }, undefined],
+    ['no wait, which is no answer', { 'retry-after': '0' }, undefined],
     ['milliseconds, which are surer', { 'retry-after': '20', 'retry-after-ms': '1500' }, 1500],
     ['a date', { 'retry-after': 'Mon, 30 Nov 2026 12:00:30 GMT' }, 30_000],
-    ['a date in the past', { 'retry-after': 'Mon, 30 Nov 2026 11:00:00 GMT' }, 0],
+    ['a date in the past', { 'retry-after': 'Mon, 30 Nov 2026 11:00:00 GMT' }, undefined],
     ['what is no time', { 'retry-after': 'soon' }, undefined],
     ['more than a session waits at once', { 'retry-after': '1000' }, LONGEST_WAIT_MS],
     [

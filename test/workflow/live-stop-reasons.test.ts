@@ -124,6 +124,19 @@ describe('stop reasons', { concurrency: true }, () => {
     assert.equal(received.length, 1)
   })
 
+  test('pause_turn without an end: sixteen requests are paid, then the turn ends and says so; the next prompt goes on', async () => {
+    const pauses = Array.from({ length: 16 }, (_, at) => ({
+      content: [search(`srvtoolu_${at}`)],
+      stopReason: 'pause_turn',
+    }))
+    const { say, received } = await live.open([...pauses, { content: [text('Found.')] }])
+    const ended = await say('Search.')
+    assert.deepEqual([ended.reason, ended.code], ['error', 'TooManyPauses'])
+    assert.match(ended.error ?? '', /paused 16 times in a row/)
+    assert.equal(received.length, 16)
+    assert.equal((await say('Go on.')).reason, 'completed')
+  })
+
   for (const [stopReason, ends, said] of [
     ['max_tokens', 'max-tokens', 'was cut off by the limit of the reply and was not run'],
     ['model_context_window_exceeded', 'max-tokens', 'was cut off by the limit of the reply and was not run'],

@@ -23,6 +23,7 @@ before(async () => {
   wire = await anthropicWire()
   for (const [provider, fault] of Object.entries({
     limited: named('`retry-after-ms: 1500`'),
+    impatient: named('`retry-after: 0`'),
     overloaded: named('529'),
     unauthorized: named('401'),
     filtered: named('content filtering'),
@@ -59,7 +60,7 @@ async function endsOf(session: Session): Promise<string[]> {
   return ofType(events, 'compact/end').map(({ data }) => data.error?.code ?? 'compacted')
 }
 
-for (const provider of ['limited', 'overloaded'])
+for (const provider of ['limited', 'impatient', 'overloaded'])
   test(`a turn whose provider is ${provider} twice is answered once it is served`, async () => {
     const { session, trouble } = await begin(provider)
     trouble.start('turn', 2)

@@ -52,7 +52,7 @@ export interface ProviderFailure {
   readonly kind: FailureKind
   /** Whether the same request may succeed later. */
   readonly retryable: boolean
-  /** What the provider asks to wait, at most {@link LONGEST_WAIT_MS}. */
+  /** What the provider asks to wait, at most {@link LONGEST_WAIT_MS}; absent when it asks for none. */
   readonly retryAfterMs?: number
   /** One line for people, without secrets: status, the provider's words, its request id, what to do. */
   readonly message: string
@@ -100,7 +100,9 @@ export function providerFailure(call: FailedCall): ProviderFailure {
   return {
     kind,
     retryable,
-    ...(retryable && askedMs !== undefined ? { retryAfterMs: Math.min(askedMs, LONGEST_WAIT_MS) } : {}),
+    ...(retryable && askedMs !== undefined && askedMs > 0
+      ? { retryAfterMs: Math.min(askedMs, LONGEST_WAIT_MS) }
+      : {}),
     message: messageOf(call, kind, requestId, isHopeless ? askedMs : undefined),
     ...(status === undefined ? {} : { status }),
     ...(requestId === undefined ? {} : { requestId }),

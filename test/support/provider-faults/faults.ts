@@ -105,6 +105,7 @@ export const PASSING: readonly ProviderFault[] = [
     'retry-after': new Date(Date.now() + 120_000).toUTCString(),
   })),
   limited('`retry-after-ms: 1500`', 1_500, () => ({ 'retry-after': '20', 'retry-after-ms': '1500' })),
+  limited('`retry-after: 0`', undefined, () => ({ 'retry-after': '0' })),
   limited('`retry-after: 1000`', 300_000, () => ({ 'retry-after': '1000' })),
   limited('`retry-after: 7200`', undefined, () => ({ 'retry-after': '7200' })),
   refused(529, 'overloaded', { type: 'overloaded_error', message: 'Overloaded' }),
