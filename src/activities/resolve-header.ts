@@ -1,6 +1,7 @@
 import { type ModelFacts, resolvePolicy } from '../shared/compaction/policy.ts'
 import type { ModelRef, ResolvedPolicy } from '../shared/compaction/policy-schema.ts'
 import { PRESETS } from '../shared/compaction/presets.ts'
+import { thinkingBudget } from '../shared/compaction/summary-request.ts'
 import { SessionError } from '../shared/errors.ts'
 import type { SessionStart } from '../shared/protocol.ts'
 import { HISTORY_TOOL } from '../shared/recall/history-tool.ts'
@@ -22,13 +23,15 @@ export async function resolveHeader(deps: ActivityDeps, start: SessionStart): Pr
   const policy = await withSummarizer(deps, draft, (summarizer) =>
     resolvePolicy(start.policy ?? {}, facts, preset, summarizer),
   )
+  const { sampling = {} } = start
+  requireRoomToThink(sampling, policy.replyMaxTokens)
   const tools = [...new Set(start.tools)].map((name) => definitionOf(deps, name))
   return {
     provider: model?.provider ?? null,
     model: model?.model ?? null,
     system: start.system,
     tools: [...tools, ...sessionTools(policy)],
-    sampling: start.sampling ?? {},
+    sampling,
     policy,
     asked: {
       tools: start.tools,
@@ -36,6 +39,17 @@ export async function resolveHeader(deps: ActivityDeps, start: SessionStart): Pr
       ...(start.preset === undefined ? {} : { preset: start.preset }),
     },
   }
+}
+
+/** Reasoning is counted in `max_tokens`: a budget that fills them is refused with every turn, unless thinking between calls makes it one of the whole turn. */
+function requireRoomToThink(sampling: Header['sampling'], replyMaxTokens: number): void {
+  const budget = thinkingBudget(sampling)
+  if (budget < replyMaxTokens || JSON.stringify(sampling['betas'] ?? '').includes('interleaved-thinking'))
+    return
+  throw new SessionError(
+    'InvalidPolicy',
+    `policy.replyMaxTokens must be above sampling.thinking.budget_tokens ${budget}, because the reasoning is part of the reply, got ${replyMaxTokens}: raise policy.replyMaxTokens or lower the budget.`,
+  )
 }
 
 /** What the session itself answers. */

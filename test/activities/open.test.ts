@@ -120,4 +120,24 @@ describe('sessionOpen', () => {
     }
     assert.deepEqual(await stage.store.session(SESSION), before)
   })
+
+  test('a thinking budget that fills the whole reply is refused at the start, with both numbers; one below is not', async () => {
+    const stage = await openStage()
+    stage.server.setCurrent(LIFE_2, { firstRunId: LIFE_2.runId })
+    const opened = (budget: number, sampling = {}) => {
+      const thinking = { type: 'enabled', budget_tokens: budget }
+      const start = { ...START, policy: { replyMaxTokens: 2_000 }, sampling: { thinking, ...sampling } }
+      return stage.run(LIFE_2, 'sessionOpen', { start })
+    }
+    await assert.rejects(
+      opened(2_000),
+      ({ type, message }: { type?: string; message: string }) =>
+        type === 'InvalidPolicy' &&
+        /must be above sampling.thinking.budget_tokens 2000, .* got 2000: raise policy.replyMaxTokens/.test(
+          message,
+        ),
+    )
+    await opened(1_999)
+    await opened(9_000, { betas: ['interleaved-thinking-2025-05-14'] })
+  })
 })

@@ -28,7 +28,8 @@ export function replyRoom(
   return Math.max(1, maxOutputTokens === null ? wanted : Math.min(wanted, maxOutputTokens))
 }
 
-function thinkingBudget(sampling: ModelRequest['sampling']): number {
+/** Tokens of `thinking.budget_tokens`; 0 without. */
+export function thinkingBudget(sampling: ModelRequest['sampling']): number {
   const thinking = sampling['thinking']
   if (typeof thinking !== 'object' || thinking === null || !('budget_tokens' in thinking)) return 0
   return typeof thinking.budget_tokens === 'number' && thinking.budget_tokens > 0
