@@ -3,7 +3,7 @@ import { ApplicationFailure } from '@temporalio/common'
 import type { ToolWork } from '../shared/activity-protocol.ts'
 import type { Actor } from '../shared/ports/store.ts'
 import { HISTORY_TOOL, offersHistory } from '../shared/recall/history-tool.ts'
-import { isText, type ToolUseBlock } from '../shared/session/content.ts'
+import type { ToolUseBlock } from '../shared/session/content.ts'
 import { keys } from '../shared/session/keys.ts'
 import { answerHistory } from './answer-history.ts'
 import type { ActivityDeps } from './deps.ts'
@@ -43,16 +43,16 @@ export async function runTool(deps: ActivityDeps, input: RunToolInput): Promise<
   return { reading: await currentReading(deps, input.sessionId), isError }
 }
 
-/** Temporal runs a failed attempt again, as often as the tool's rule says; the last one lands its error. */
-function failForRetry({ tools }: ActivityDeps, { name }: ToolUseBlock, { failed, content }: ExecutedCall) {
+/**
+ * Temporal runs a failed attempt again, as often as the tool's rule says; the last one lands its error. What the tool said is not in the failure, which
+ * stands in history and in the worker's log: it may hold secrets.
+ */
+function failForRetry({ tools }: ActivityDeps, { name }: ToolUseBlock, { failed }: ExecutedCall) {
   const { retries = 0 } = tools.find((tool) => tool.name === name) ?? {}
-  if (failed !== true || Context.current().info.attempt > retries) return
-  const [said] = content.filter(isText)
-  throw ApplicationFailure.retryable(said?.text.slice(0, FAILURE_CHARS), 'ToolFailed')
+  const { attempt } = Context.current().info
+  if (failed !== true || attempt > retries) return
+  throw ApplicationFailure.retryable(`${name} failed in attempt ${attempt} and is run again`, 'ToolFailed')
 }
-
-/** It stands in history when the attempt after it begins. */
-const FAILURE_CHARS = 500
 
 /** Only what the session offers its model runs, whatever else this worker has. */
 async function execute(

@@ -45,11 +45,13 @@ const tool = (name: string, run: Tool['run']): Tool => ({
   input: { jsonSchema: { type: 'object' } },
   run,
 })
-const tools = [
+const fails: Tool['run'] = async () => {
+  throw new Error(`cannot connect: ${ALL}`)
+}
+const tools: Tool[] = [
   tool('prints', async () => `${ALL}\n${FILLER}`),
-  tool('fails', async () => {
-    throw new Error(`cannot connect: ${ALL}`)
-  }),
+  tool('fails', fails),
+  { ...tool('fails_twice', fails), idempotent: true, retries: 1 },
 ]
 
 let wire: AnthropicServer
@@ -118,7 +120,7 @@ test(`${secrets.length} kinds of secret in prompts, calls, results, answers and 
   wire.answer = ({ json }, response) => {
     if (isRefusing) return refuse(response, 401, 'authentication_error', `invalid x-api-key ${key.text}`)
     if (json.includes('toolu_fails')) return reply(response, { content: [text(`I saw\n${ALL}`)] })
-    return reply(response, { content: [text(ALL), call('prints'), call('fails')] })
+    return reply(response, { content: [text(ALL), ...tools.map(({ name }) => call(name))] })
   }
   const session = await real.start({ model: 'anthropic/claude-sonnet-5-5', system: MARK })
   for (let n = 0; n < 3; n++) {
