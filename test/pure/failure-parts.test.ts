@@ -155,6 +155,13 @@ describe('secrets', () => {
     ['apikey=0123456789abcdef', 'apikey='],
     ['password: 0123456789abcdef', 'password: '],
     ['"client_secret" : "0123456789abcdef', '"client_secret" : "'],
+    ['password=hunter2', 'password='],
+    ['db_passwd: hunter2', 'db_passwd: '],
+    ['"token":"abcdefgh12345678', '"token":"'],
+    ['Authorization: Token 0123456789abcdef', 'Authorization: Token '],
+    ['AccountKey=0123456789abcdef==', 'AccountKey='],
+    ['SG.0123456789abcdefAB.0123456789abcdefAB', ''],
+    ['glsa_0123456789abcdef0123', ''],
   ] as const)
     test(`${secret.slice(0, 20)} goes, what stands around it stays`, () =>
       assert.equal(redact(`before ${secret} after`), `before ${kept}[secret removed] after`))
@@ -164,6 +171,11 @@ describe('secrets', () => {
     for (const run of ['a.', 'aa-bb-cc-', 'eyJ', '-----BEGIN '])
       assert.ok(redact(run.repeat(200_000)).length <= 4_000, run)
     assert.ok(process.cpuUsage().user - begun < 5_000_000, 'it takes minutes')
+  })
+
+  test('the password of an address goes, also one with a slash', () => {
+    assert.equal(redact('at mysql://root:pa/ss@h:3306/x'), 'at mysql://[secret removed]@h:3306/x')
+    for (const said of ['http://h:80/path', 'bypass: true', 'pass: ok']) assert.equal(redact(said), said)
   })
 
   test('a private key that was cut goes to its end', () => {
