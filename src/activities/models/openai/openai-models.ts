@@ -9,7 +9,7 @@ import {
 } from '../../../shared/ports/model.ts'
 import { failureOf, modelErrorOf } from '../../../shared/refusals/refusal-of.ts'
 import { boundedBody } from '../bounded-body.ts'
-import { type CallTimes, callClock } from '../call-clock.ts'
+import { type CallPhase, type CallTimes, callClock } from '../call-clock.ts'
 import { requireEvents } from '../require-events.ts'
 import { listedCapacity } from './openai-capacity.ts'
 import { ReplyBuilder } from './openai-reply.ts'
@@ -53,8 +53,12 @@ export function openaiModels(client: OpenAIClient, options: OpenAIModelsOptions 
   }
 }
 
-/** Reasoning comes without text, and may be slow. */
-const hasText = ({ choices }: OpenAI.ChatCompletionChunk): boolean => Boolean(choices?.[0]?.delta?.content)
+/** Reasoning comes without text, and may be slow. Some servers name an end and count with each piece, so one that brings words or calls is not the last. */
+function phaseAfter({ choices }: OpenAI.ChatCompletionChunk, reply: ReplyBuilder): CallPhase {
+  const { content, tool_calls: calls } = choices?.[0]?.delta ?? {}
+  if (content) return 'writing'
+  return reply.isComplete && reply.usage !== null && !calls?.length ? 'done' : 'waiting'
+}
 
 /** The same client without retries, redirects (key and prompt would go to another host) and endless bodies, and without its log, which would repeat what a server said. */
 function guarded(client: OpenAI): OpenAI {
@@ -107,12 +111,16 @@ async function generate(
       .withResponse()
     headers = answer.response.headers
     requireEvents(answer.response)
+    let phase: CallPhase = 'waiting'
     for await (const chunk of answer.data) {
       const said = reply.add(chunk)
       if (said !== '') onDelta?.({ text: said })
       if (reply.usage !== null) onUsage?.(reply.usage)
-      clock.tick(reply.isComplete && reply.usage !== null ? 'done' : hasText(chunk) ? 'writing' : 'waiting')
+      phase = phaseAfter(chunk, reply)
+      clock.tick(phase)
     }
+    // The SDK ends an aborted stream as if it were whole. It is, when nothing but the connection's end was missing.
+    if (phase !== 'done') clock.signal.throwIfAborted()
     return reply.reply()
   } catch (error) {
     signal.throwIfAborted()

@@ -5,12 +5,17 @@ import type { Usage } from '../../../shared/session/events.ts'
 import { BrokenReply, CutStream } from '../reply-errors.ts'
 
 type Delta = OpenAI.ChatCompletionChunk.Choice.Delta
+type CallPart = OpenAI.ChatCompletionChunk.Choice.Delta.ToolCall
 
 interface PartialCall {
+  readonly index: number
   id: string
   name: string
   arguments: string
 }
+
+/** Finish reasons after which every call is whole. `stop` with calls is what many servers say. */
+const WITH_CALLS: ReadonlySet<string | null> = new Set(['tool_calls', 'function_call', 'stop'])
 
 /** Puts the pieces of a streamed answer together. `add` returns the text that is new. */
 export class ReplyBuilder {
@@ -20,7 +25,7 @@ export class ReplyBuilder {
   #usage: Usage | null = null
   #model: string | undefined
   #chunks = 0
-  readonly #calls = new Map<number, PartialCall>()
+  readonly #calls: PartialCall[] = []
 
   /** @throws Error for what no assistant says */
   add(chunk: OpenAI.ChatCompletionChunk): string {
@@ -29,7 +34,8 @@ export class ReplyBuilder {
     if (typeof chunk.model === 'string' && chunk.model !== '') this.#model = chunk.model
     const choice = chunk.choices?.[0]
     if (choice === undefined) return ''
-    this.#finish = choice.finish_reason ?? this.#finish
+    // LocalAI, SGLang and older Ollama say '' in every chunk but the last.
+    this.#finish = choice.finish_reason || this.#finish
     return this.#addDelta(choice.delta ?? {})
   }
 
@@ -47,7 +53,7 @@ export class ReplyBuilder {
     if (this.#finish === null)
       throw new CutStream(`The stream ended without a finish_reason, after ${this.#chunks} chunks`)
     const said = this.#text === '' ? this.#refusal : this.#text
-    const calls = [...this.#calls].sort(([a], [b]) => a - b).map(([at, call]) => this.#call(at, call))
+    const calls = this.#calls.map((call, at) => this.#call(at, call))
     return {
       content: [...(said === '' ? [] : [text(said)]), ...calls],
       stopReason: this.#stopReason(calls.length > 0),
@@ -60,16 +66,25 @@ export class ReplyBuilder {
     if (role !== undefined && role !== null && role !== 'assistant')
       throw new BrokenReply(`The role of the reply is ${JSON.stringify(role)}, it must be "assistant"`)
     this.#refusal += refusal ?? ''
-    for (const [at, part] of (calls ?? []).entries()) {
-      const index = part.index ?? at
-      const call = this.#calls.get(index) ?? { id: '', name: '', arguments: '' }
-      this.#calls.set(index, call)
+    for (const part of calls ?? []) {
+      const call = this.#callOf(part)
       call.id ||= part.id ?? ''
       call.name += part.function?.name ?? ''
       call.arguments += part.function?.arguments ?? ''
     }
     this.#text += content ?? ''
     return content ?? ''
+  }
+
+  /** The call that a part belongs to. Gemini gives its calls no index, or all the same; Poolside gives the parts of one call another id, but the name only once. */
+  #callOf({ index, id, function: called }: CallPart): PartialCall {
+    const hasIndex = typeof index === 'number'
+    const known = this.#calls.findLast((call) => !hasIndex || call.index === index)
+    const isOther = Boolean(called?.name) && (id ? id !== known?.id : !hasIndex)
+    if (known !== undefined && !isOther) return known
+    const call = { index: hasIndex ? index : this.#calls.length, id: '', name: '', arguments: '' }
+    this.#calls.push(call)
+    return call
   }
 
   #call(at: number, { id, name, arguments: json }: PartialCall): ContentBlock {
@@ -92,7 +107,7 @@ export class ReplyBuilder {
   #stopReason(hasCalls: boolean): string {
     if (this.#finish === 'length') return 'max_tokens'
     if (this.#finish === 'content_filter' || (this.#refusal !== '' && !hasCalls)) return 'refusal'
-    if (hasCalls) return 'tool_use'
+    if (hasCalls && WITH_CALLS.has(this.#finish)) return 'tool_use'
     return this.#finish === 'stop' || this.#finish === 'tool_calls'
       ? 'end_turn'
       : (this.#finish ?? 'end_turn')
