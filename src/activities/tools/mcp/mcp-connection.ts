@@ -16,6 +16,8 @@ interface Opened {
   readonly client: Client
   readonly transport: McpTransport
   hasEnded: boolean
+  /** The server no longer knows its session: it takes no more calls, and is closed when none waits. */
+  isLeft: boolean
   /** Why it was ended by us. */
   tooLarge?: string
   calls: number
@@ -49,9 +51,10 @@ export class McpConnection {
         return await opened.client.request(request, schema, { signal, timeout: NEVER_MS })
       } catch (error) {
         if (signal.aborted || isSecond || !isForgotten(opened, error)) throw this.#told(opened, error)
-        await this.#drop(opened)
+        this.#leave(opened)
       } finally {
         opened.calls--
+        if (opened.isLeft && opened.calls === 0) void this.#drop(opened)
       }
     }
   }
@@ -89,7 +92,7 @@ export class McpConnection {
 
   async #connect(): Promise<Opened> {
     const { connectTimeoutMs = CONNECT_MS } = this.#server
-    const opened: Opened = { ...(await openMcp(this.#server)), hasEnded: false, calls: 0 }
+    const opened: Opened = { ...(await openMcp(this.#server)), hasEnded: false, isLeft: false, calls: 0 }
     const { client, transport } = opened
     client.onclose = () => this.#ended(opened)
     client.onerror = (error) => this.#suspect(opened, error)
@@ -106,16 +109,28 @@ export class McpConnection {
   #ended(opened: Opened): void {
     if (opened.hasEnded) return
     opened.hasEnded = true
+    this.#leave(opened)
+  }
+
+  #leave(opened: Opened): void {
+    if (opened.isLeft) return
+    opened.isLeft = true
     this.#opened = undefined
   }
 
-  /** The SDK waits for ever for an answer whose stream broke: a server that does not answer now has ended. */
-  #suspect(opened: Opened, { message }: Error): void {
+  /** The SDK waits for ever for an answer whose stream broke: a server that does not answer now has ended. One that gave a status is there. */
+  #suspect(opened: Opened, error: Error): void {
+    const { message } = error
     const [tooLarge] = TOO_LARGE.exec(message) ?? []
     if (tooLarge !== undefined) {
       opened.tooLarge = tooLarge
       void this.#drop(opened)
-    } else if ('url' in this.#server && opened.calls > 0 && !opened.hasEnded) {
+    } else if (
+      'url' in this.#server &&
+      opened.calls > 0 &&
+      !opened.hasEnded &&
+      statusOf(error) === undefined
+    ) {
       const isThere = () => undefined
       opened.check ??= opened.client.ping({ timeout: PING_MS }).then(isThere, () => this.#drop(opened))
       void opened.check.finally(() => delete opened.check)
@@ -137,9 +152,20 @@ export class McpConnection {
   }
 }
 
-/** A server that was started anew does not know the session of before, and has not taken the call. */
+/**
+ * A server that was started anew does not know the session of before, and has not taken the call: status 404, of some servers 400 with these words.
+ * Any other 400 is an answer to the call.
+ */
 const isForgotten = ({ transport }: Opened, error: unknown): boolean =>
-  transport.sessionId !== undefined && [400, 404].includes((error as { code?: number }).code ?? 0)
+  transport.sessionId !== undefined &&
+  (statusOf(error) === 404 || (statusOf(error) === 400 && FORGOTTEN.test(reasonOf(error))))
+
+const FORGOTTEN = /session[- ]?id\b|not initialized/i
+
+const statusOf = (error: unknown): number | undefined => {
+  const { code } = error as { code?: unknown }
+  return typeof code === 'number' ? code : undefined
+}
 
 /** Why a request did not get through: of the network, not of the server. */
 const codeOf = (error: unknown): string | undefined => {
