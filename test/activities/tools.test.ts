@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict'
-import { mkdir, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises'
+import { chmod, mkdir, mkdtemp, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, describe, test } from 'node:test'
 import { z } from 'zod'
+import { editFileTool } from '../../examples/coding-agent/edit-file-tool.ts'
 import { executeTool } from '../../src/activities/execute-tool.ts'
 import { fileTools } from '../../src/activities/tools/file-tools.ts'
 import type { Tool } from '../../src/shared/ports/tool.ts'
@@ -84,6 +85,34 @@ describe('file tools', () => {
   test('write_file replaces atomically and creates folders', async () => {
     assert.equal((await run('write_file', { path: 'new/c.txt', content: 'c' })).isError, false)
     assert.equal(await readFile(join(root, 'new', 'c.txt'), 'utf8'), 'c')
+  })
+
+  test('write_file keeps the mode of a file that it replaces', async () => {
+    for (const mode of [0o755, 0o600]) {
+      const file = join(root, 'new', `mode-${mode}`)
+      await mkdir(join(root, 'new'), { recursive: true })
+      await writeFile(file, 'old')
+      await chmod(file, mode)
+      assert.equal((await run('write_file', { path: `new/mode-${mode}`, content: 'new' })).isError, false)
+      assert.equal(await readFile(file, 'utf8'), 'new')
+      assert.equal((await stat(file)).mode & 0o777, mode)
+    }
+  })
+
+  test('edit_file of the coding agent keeps the mode and the byte order mark of a file, and refuses what is not UTF-8', async () => {
+    const folder = await mkdtemp(join(outside, 'edit-'))
+    const file = join(folder, 'a')
+    const edit = () =>
+      editFileTool(folder).run({ path: 'a', before: 'old', after: 'new' }, { callId: 'toolu_1' })
+    await writeFile(file, '\ufeffold ä')
+    await chmod(file, 0o755)
+    await edit()
+    assert.equal(await readFile(file, 'utf8'), '\ufeffnew ä')
+    assert.equal((await stat(file)).mode & 0o777, 0o755)
+    const latin1 = Buffer.from('old \xe4', 'latin1')
+    await writeFile(file, latin1)
+    await assert.rejects(edit(), /^Error: a is not text in UTF-8, and was not changed/)
+    assert.deepEqual(await readFile(file), latin1)
   })
 
   test('run_command answers output and exit code; a failure is an error result', async () => {

@@ -1,4 +1,4 @@
-import { mkdir, rename, writeFile } from 'node:fs/promises'
+import { chmod, mkdir, rename, stat, writeFile } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { z } from 'zod'
 import type { Tool } from '../../shared/ports/tool.ts'
@@ -11,7 +11,7 @@ const input = z.object({
   content: z.string().max(MAX_CHARS).describe('The whole new content.'),
 })
 
-/** Writes a whole file below `root`, atomically: readers see the old or the new content. */
+/** Writes a whole file below `root`, atomically: readers see the old or the new content. A file keeps its mode. */
 export function writeFileTool(root: string): Tool {
   return {
     name: 'write_file',
@@ -23,7 +23,9 @@ export function writeFileTool(root: string): Tool {
       const target = await confinedPath(root, path)
       await mkdir(dirname(target), { recursive: true })
       const draft = `${target}.${callId.replace(/[^A-Za-z0-9_-]/g, '_')}.draft`
-      await writeFile(draft, content)
+      const old = await stat(target).catch(() => undefined)
+      await writeFile(draft, content, { mode: old?.mode ?? 0o666 })
+      if (old !== undefined) await chmod(draft, old.mode)
       await rename(draft, target)
       return `Wrote ${Buffer.byteLength(content)} bytes to ${path}.`
     },
