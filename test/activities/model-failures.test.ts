@@ -45,9 +45,11 @@ test('a rate limit is waited out by Temporal, a little longer than asked', async
 })
 
 test('a provider that asks for no wait is asked again after the wait of the policy: a wait of 0 would end the activity', async () => {
-  const failure = await failureOfStep(refused(429, 'Slow down', { 'retry-after': '0' }))
-  assert.ok(!failure.nonRetryable)
-  assert.equal(failure.nextRetryDelay, undefined)
+  for (const none of ['0', '-1', 'Wed, 21 Oct 2015 07:28:00 GMT']) {
+    const failure = await failureOfStep(refused(429, 'Slow down', { 'retry-after': none }))
+    assert.ok(!failure.nonRetryable, none)
+    assert.equal(failure.nextRetryDelay, undefined, none)
+  }
 })
 
 test('what no further attempt heals is final at once', async () => {

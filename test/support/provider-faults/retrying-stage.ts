@@ -55,6 +55,7 @@ function pauseBefore(failure: ApplicationFailure, attempt: number, asksMs?: numb
   const askedMs = askedPauseMs(failure)
   if (askedMs === undefined) return Math.min(1_000 * 2 ** (attempt - 1), LONGEST_PAUSE_MS)
   const delayMs = Number(failure.nextRetryDelay)
+  assert.ok(delayMs > 0, 'the server ends an activity that asks for no wait')
   assert.ok(delayMs >= askedMs && delayMs <= 1 + askedMs * 1.1, `${delayMs} for ${askedMs}`)
   return (asksMs ?? askedMs) * JITTER
 }
