@@ -130,13 +130,8 @@ function refusal(
   { requestId }: IdentifiedRequest,
   { compactionId, error = `attempt ${compactionId} has no outcome` }: z.infer<typeof settledSchema>,
 ): Error {
-  const what = `The compaction ${requestId}`
-  const [isCancelled, why] = /^Cancelled(?:: ([\s\S]*))?$/.exec(error) ?? []
-  if (isCancelled === undefined) return storedRefusal(error, what)
-  return new ManualCompactionError(
-    'cancelled',
-    `${what} was cancelled before it began${why === undefined ? '' : `: ${why}`}.`,
-  )
+  const stored = storedRefusal(error, `The compaction ${requestId}`)
+  return stored.name === 'Cancelled' ? new ManualCompactionError('cancelled', stored.message) : stored
 }
 
 const busy = (sessionId: string) =>

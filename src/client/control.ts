@@ -9,7 +9,7 @@ import { configureUpdate, undoCompactionUpdate } from '../workflows/messages.ts'
 import { askWorker, querySession } from './ask-worker.ts'
 import { poll } from './poll.ts'
 import type { SessionOptions } from './session.ts'
-import { storedRefusal } from './stored-refusal.ts'
+import { refusedSchema, storedRefusal } from './stored-refusal.ts'
 import { submitUpdate } from './submit-update.ts'
 import { sendSignal } from './wake.ts'
 
@@ -122,5 +122,3 @@ async function servedRow(
     `Request ${requestId} of session ${sessionId} was not served within ${WAIT_MS / 60_000} minutes; it still waits.`,
   )
 }
-
-const refusedSchema = z.looseObject({ error: z.string() })

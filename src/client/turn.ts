@@ -5,6 +5,7 @@ import type { SessionEvent, TurnEndReason, Usage } from '../shared/session/event
 import { ledgerOf, totalOf } from '../shared/usage/ledger.ts'
 import { poll } from './poll.ts'
 import type { SessionOptions } from './session.ts'
+import { refusedSchema, storedRefusal } from './stored-refusal.ts'
 
 export interface TurnResult {
   readonly turn: number
@@ -37,7 +38,7 @@ export class Turn {
   /**
    * Waits in the store until the turn has ended; from any process.
    *
-   * @throws SessionError `InvalidInput` without a store or when the prompt was refused, `WorkerUnavailable` when the time (default a day) is over; the signal's reason
+   * @throws SessionError `InvalidInput` without a store, `Cancelled` when the prompt was taken back before it began, else by the name of its refusal; `WorkerUnavailable` when the time (default a day) is over; the signal's reason
    */
   async result(
     options: { readonly signal?: AbortSignal; readonly timeoutMs?: number } = {},
@@ -60,10 +61,7 @@ export class Turn {
     if (turn !== null) return turn.status === 'ended' ? turn.turn : undefined
     const [row] = await store.inbox(sessionId, { requestIds: [this.requestId] })
     if (row?.state === 'refused')
-      throw new SessionError(
-        'InvalidInput',
-        `Prompt ${this.requestId} was refused: ${JSON.stringify(row.outcome)}.`,
-      )
+      throw storedRefusal(refusedSchema.parse(row.outcome).error, `Prompt ${this.requestId}`)
     return undefined
   }
 }

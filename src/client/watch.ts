@@ -40,7 +40,7 @@ export async function* watchSession(
       after = event.seq
       if (event.type === 'step/start')
         live = { key: keys.assistant(event.data.turn, event.data.step), shown: '' }
-      else if (event.key === live?.key) live = undefined
+      else if (event.type === 'turn/end' || event.key === live?.key) live = undefined
       yield { kind: 'event', event }
     }
     if (page.length === PAGE) continue

@@ -33,6 +33,8 @@ export const ERROR_NAMES = [
   'InvalidSpan',
   /** Too many waiting prompts. */
   'QueueFull',
+  /** A waiting prompt that was taken back. */
+  'Cancelled',
   /** The provider says that the request does not fit. Details: `{ generation }`. */
   'ContextOverflow',
   /** Nothing can make the request fit: names system, tools, tail and limit. */

@@ -137,6 +137,63 @@ describe('cancelTurn', { concurrency: true }, () => {
     assert.deepEqual(await faults.store.deltas(fault.session.id, 't1.s1.assistant'), [])
   })
 
+  test('what a model says after the end of its cancelled turn is kept nowhere, and the next answer is whole', async () => {
+    const gate = new Gate()
+    let isOver = false
+    const fault = await faults.open({
+      window: 64_000,
+      reply: async (_asked, { onDelta }) => {
+        if (isOver) return 'Second answer.'
+        await gate.wait()
+        onDelta?.({ text: 'Too late' })
+        await sleep(400) // Live text is written in batches.
+        return 'Too late.'
+      },
+    })
+    const { session } = fault
+    const turn = await session.prompt('Go.')
+    await gate.reached
+    await session.cancelTurn()
+    assert.equal((await turn.result(TURN_MS)).reason, 'aborted')
+    isOver = true
+    gate.open()
+    // The call is counted once all that it had to say is written or dropped.
+    await eventually(
+      () => faults.log(session),
+      (log) => ofType(log, 'assistant/lost').length === 1,
+    )
+    assert.deepEqual(await faults.store.deltas(session.id, 't1.s1.assistant'), [])
+    assert.equal((await fault.say('Again.')).reason, 'completed')
+    const events = await fault.sound()
+    assert.deepEqual(
+      ofType(events, 'assistant/message').map(({ data }) => data.content),
+      [[text('Second answer.')]],
+    )
+  })
+
+  test('a waiting prompt that is taken back says so, with the reason', async () => {
+    const gate = new Gate()
+    const fault = await faults.open({
+      window: 64_000,
+      reply: async () => {
+        await gate.wait()
+        return 'Fine.'
+      },
+    })
+    const { session } = fault
+    const running = await session.prompt('Go.')
+    await gate.reached
+    const waiting = await session.prompt('And then?', { requestId: 'w' })
+    assert.equal((await session.cancelTurn({ requestId: 'w', reason: 'not now' })).stopped, 'prompt')
+    gate.open()
+    await assert.rejects(waiting.result(TURN_MS), {
+      name: 'Cancelled',
+      message: 'Prompt w was cancelled before it began: not now.',
+    })
+    assert.equal((await running.result(TURN_MS)).reason, 'completed')
+    await fault.sound()
+  })
+
   test('a message for the next step enters there, a prompt waits for the end of the turn, also of one that is cancelled', async () => {
     const third = new Gate()
     const fault = await faults.open(

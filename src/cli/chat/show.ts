@@ -46,6 +46,8 @@ export class Show {
   #event(event: SessionEvent): void {
     if (event.type === 'assistant/message')
       this.#landed(event.data.content.filter(isText).map(({ text }) => text))
+    // What was shown of a reply that never lands is not the beginning of the next one.
+    if (event.type === 'step/start' || event.type === 'turn/end') this.#forget()
     const line = lineOf(event, this.#own)
     if (line !== undefined) this.note(line)
   }
@@ -58,6 +60,10 @@ export class Show {
       this.note(pc.dim('(The whole reply:)'))
       this.#say(whole)
     }
+    this.#forget()
+  }
+
+  #forget(): void {
     this.#endLine()
     this.#shown = ''
   }

@@ -148,7 +148,7 @@ export interface SessionStore {
   /** The meter's state; null before the first write. */
   meter(sessionId: string): Promise<unknown>
   putMeter(input: ActorInput & { meter: unknown }): Promise<void>
-  /** Live text of the message being written; not durable, deleted when the message with this key lands. Index 0 begins it anew. */
+  /** Live text of the message being written; not durable, deleted when the message with this key lands. Index 0 begins it anew; after the message or the end of its turn nothing is kept. */
   putDelta(input: { sessionId: string; key: string; index: number; text: string }): Promise<void>
   deltas(sessionId: string, key: string): Promise<readonly { index: number; text: string }[]>
 

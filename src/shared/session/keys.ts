@@ -47,6 +47,8 @@ export const keys = {
   turnStart: (requestId: string) => `turn.${keyPart(requestId)}`,
   prompt: (requestId: string) => `prompt.${keyPart(requestId)}`,
   turnEnd: (turn: number) => `t${turn}.end`,
+  /** The end of the turn that the step of a key belongs to. */
+  turnEndOf: (keyOfStep: string) => `${keyOfStep.split('.', 1)[0]}.end`,
   stepStart: (turn: number, step: number) => `${at(turn, step)}.start`,
   stepEnd: (turn: number, step: number) => `${at(turn, step)}.end`,
   assistant: (turn: number, step: number) => `${at(turn, step)}.assistant`,

@@ -176,6 +176,13 @@ const liveTextTests: StoreTests = {
     assert.equal(await live(store), '')
     assert.equal((await store.deltas(SESSION, keys.assistant(1, 2))).length, 1)
   },
+  'is dropped when its turn has ended, also for a message that never landed': async (store) => {
+    await openTurn(store)
+    await appendTo(store, 1, [stepStart(1, 1)])
+    await store.endTurn({ ...AS_OWNER, turn: 1, reason: 'aborted' })
+    await put(store, 0, 'late')
+    assert.equal(await live(store), '')
+  },
 }
 
 /** Rules 2 and 6: what a caller sent, before it is acknowledged. Also the meter and the live text. */
