@@ -45,7 +45,7 @@ export async function createSessionWorker(options: SessionWorkerOptions): Promis
     identity,
   }
   const queues = splitQueues(taskQueue)
-  const workers = await Promise.all([
+  const creating = Promise.all([
     Worker.create({
       ...common,
       taskQueue,
@@ -59,6 +59,10 @@ export async function createSessionWorker(options: SessionWorkerOptions): Promis
     }),
     Worker.create({ ...common, taskQueue: queues.tools, activities: pick(activities, ['sessionRunTool']) }),
   ])
+  const workers = await creating.catch(async (error) => {
+    await close()
+    throw error
+  })
   const reconciler = startReconciler()
   return {
     reconciler,

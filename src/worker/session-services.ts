@@ -36,7 +36,7 @@ export interface SessionServices {
   close(): Promise<void>
 }
 
-/** @throws SessionError `InvalidInput` for tools that no model can be given, or hooks that are no functions */
+/** @throws SessionError `InvalidInput` for tools that no model can be given, or hooks that are no functions. What the tools hold is then released. */
 export async function sessionServices(
   connection: NativeConnection,
   namespace: string,
@@ -45,28 +45,33 @@ export async function sessionServices(
   const { store, models, tools = [], workingDirectory, summarizer, hooks } = options
   const client = new Client({ connection, namespace })
   const toolbox = openToolbox(tools)
-  const { clusterId: cluster } = await connection.workflowService.getClusterInfo({})
-  const shared = { store, runs: temporalRuns(client), cluster, clock: Date.now }
-  const activities = createSessionActivities({
-    ...shared,
-    models,
-    tools: toolbox.tools,
-    ...(workingDirectory === undefined ? {} : { workingDirectory }),
-    ...(summarizer === undefined ? {} : { summarizer }),
-    ...(hooks === undefined ? {} : { hooks }),
-  })
-  return {
-    activities,
-    close: () => toolbox.close(),
-    startReconciler: () =>
-      startReconciler({
-        ...shared,
-        namespace,
-        terminate: async (workflowId, reason) =>
-          void (await client.workflow.getHandle(workflowId).terminate(reason)),
-        ...options.reconciler,
-        ...(options.onReconciled === undefined ? {} : { onClosed: options.onReconciled }),
-        ...(options.onError === undefined ? {} : { onError: options.onError }),
-      }),
+  try {
+    const { clusterId: cluster } = await connection.workflowService.getClusterInfo({})
+    const shared = { store, runs: temporalRuns(client), cluster, clock: Date.now }
+    const activities = createSessionActivities({
+      ...shared,
+      models,
+      tools: toolbox.tools,
+      ...(workingDirectory === undefined ? {} : { workingDirectory }),
+      ...(summarizer === undefined ? {} : { summarizer }),
+      ...(hooks === undefined ? {} : { hooks }),
+    })
+    return {
+      activities,
+      close: () => toolbox.close(),
+      startReconciler: () =>
+        startReconciler({
+          ...shared,
+          namespace,
+          terminate: async (workflowId, reason) =>
+            void (await client.workflow.getHandle(workflowId).terminate(reason)),
+          ...options.reconciler,
+          ...(options.onReconciled === undefined ? {} : { onClosed: options.onReconciled }),
+          ...(options.onError === undefined ? {} : { onError: options.onError }),
+        }),
+    }
+  } catch (error) {
+    await toolbox.close()
+    throw error
   }
 }

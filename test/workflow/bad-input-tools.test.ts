@@ -8,7 +8,12 @@ import { type ContentBlock, isText } from '../../src/shared/session/content.ts'
 import type { SessionEvent } from '../../src/shared/session/events.ts'
 import { requestProblems } from '../../src/shared/session/request-check.ts'
 import { countTokens } from '../../src/shared/tokens/counter.ts'
-import { createSessionWorker, scriptedModel, type WorkerTool } from '../../src/worker/index.ts'
+import {
+  createSessionWorker,
+  type SessionWorkerOptions,
+  scriptedModel,
+  type WorkerTool,
+} from '../../src/worker/index.ts'
 import { failsAs } from '../support/fails-as.ts'
 import { openRealSessions, type RealSessions } from '../support/real-sessions.ts'
 
@@ -226,7 +231,7 @@ describe('a call', { concurrency: true }, () => {
 })
 
 describe('tools that no session can be given', () => {
-  const worker = (given: readonly WorkerTool[]) =>
+  const worker = (given: readonly WorkerTool[], options: SessionWorkerOptions['worker'] = {}) =>
     createSessionWorker({
       connection: real.connection,
       store: real.store,
@@ -234,6 +239,7 @@ describe('tools that no session can be given', () => {
       tools: given,
       taskQueue: 'never',
       workflows: { workflowBundle: real.bundle },
+      worker: options,
     })
 
   test('are refused when the worker starts: the names `compact` and `history`, a name twice, an odd name, an input without a schema', async () => {
@@ -271,6 +277,15 @@ describe('tools that no session can be given', () => {
     )
     const bash = { type: 'bash_20250124', name: 'bash', parse: (input: unknown) => input, run: () => 'x' }
     await failsAs('InvalidInput', worker([bash]), /Tool "bash" has the type "bash_20250124"/, /betaZodTool/)
+  })
+
+  test('of a worker that cannot be made are closed', async () => {
+    let closed = 0
+    const holds = { ...tool('holds', async () => 'x'), close: () => void closed++ }
+    await failsAs('InvalidInput', worker([{ ...holds, retries: 1 }]), /holds has retries/)
+    assert.equal(closed, 1)
+    await assert.rejects(worker([holds], { shutdownGraceTime: 'soon' as '1s' }), /soon/)
+    assert.equal(closed, 2)
   })
 
   test('a call of `compact` where the policy does not offer it runs nothing', async () => {
