@@ -17,12 +17,9 @@ const session = await sessions.start('orders-of-ada', {
 
 // Durable when `prompt` returns. `result` waits in the store: any process may call it, also after a crash.
 const turn = await session.prompt('Where are #4711, #4712 and #4713?', { requestId: 'mail-1' })
-const following = new AbortController()
-const followed = follow(turn.seq, following.signal)
+await follow(turn.seq)
 const { reason, message } = await turn.result() // and `usage`, of all its model calls
 console.log('answer:', reason, JSON.stringify(message))
-following.abort()
-await followed
 
 const second = await session.prompt('And #4714?', { requestId: 'mail-2' })
 await second.result()
@@ -48,10 +45,11 @@ for (const { compactionId, cause, outcome } of await session.compactionHistory({
 await store.close()
 await connection.close()
 
-/** Events in order as they land, and the text that is being written. */
-async function follow(after: number, signal: AbortSignal): Promise<void> {
-  for await (const seen of session.watch({ after, signal })) {
+/** Events in order as they land, and the text that is being written, until the turn has ended. */
+async function follow(after: number): Promise<void> {
+  for await (const seen of session.watch({ after })) {
     if (seen.kind === 'delta') process.stdout.write(seen.text)
     else console.log(`#${seen.event.seq} ${seen.event.type}`)
+    if (seen.kind === 'event' && seen.event.type === 'turn/end') return
   }
 }
