@@ -185,7 +185,7 @@ function endOf(event: Assistant): Ending | undefined {
 function tooManyPauses({ data }: Assistant, before: readonly SurfaceNode[]): Ending | undefined {
   if (!isPaused(data.stopReason, data.content)) return undefined
   const isPause = (node: SurfaceNode) =>
-    node.type === 'assistant/message' && node.data.stopReason === 'pause_turn'
+    node.type === 'assistant/message' && isPaused(node.data.stopReason, node.data.content)
   const pauses = before.length - 1 - before.findLastIndex((node) => !isPause(node)) + 1
   if (pauses < LIMITS.pausesInARow) return undefined
   return {

@@ -1,11 +1,10 @@
 import { randomUUID } from 'node:crypto'
-import { WorkflowNotFoundError, WorkflowUpdateFailedError } from '@temporalio/client'
+import { WorkflowNotFoundError } from '@temporalio/client'
 import { isSessionError } from '../shared/errors.ts'
 import type { CancelReceipt } from '../shared/protocol.ts'
 import { askWorker } from './ask-worker.ts'
-import { poll } from './poll.ts'
 import type { SessionOptions } from './session.ts'
-import { isPassedOver, refusal } from './submit-update.ts'
+import { untilTaken } from './submit-update.ts'
 import { signalRunning } from './wake.ts'
 
 /** Of a session that does not run. */
@@ -35,16 +34,7 @@ export async function cancel(options: SessionOptions, name: string, message: obj
 async function ask(options: SessionOptions, name: string, message: object): Promise<CancelReceipt> {
   const updateId = randomUUID()
   const handle = options.client.workflow.getHandle(options.sessionId)
-  let passedOver: unknown
-  const receipt = await poll(options.workerTimeoutMs, async () => {
-    try {
-      return await handle.executeUpdate<CancelReceipt, [object]>(name, { args: [message], updateId })
-    } catch (error) {
-      if (!isPassedOver(error)) throw error instanceof WorkflowUpdateFailedError ? refusal(error) : error
-      passedOver = error
-      return undefined
-    }
-  })
-  if (receipt === undefined) throw passedOver
-  return receipt
+  return untilTaken(options, () =>
+    handle.executeUpdate<CancelReceipt, [object]>(name, { args: [message], updateId }),
+  )
 }

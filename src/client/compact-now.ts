@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { ManualCompactionError } from '../shared/errors.ts'
-import type { InboxRow, SessionStore } from '../shared/ports/store.ts'
+import type { InboxRow } from '../shared/ports/inbox.ts'
+import type { SessionStore } from '../shared/ports/store.ts'
 import { type CompactionOutcome, SIGNALS } from '../shared/protocol.ts'
 import { type IdentifiedRequest, requestCompaction } from './compaction-request.ts'
 import { poll } from './poll.ts'

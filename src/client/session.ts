@@ -6,7 +6,8 @@ import { recordOfAttempt } from '../shared/compaction-record.ts'
 import type { ControlRequest } from '../shared/control-protocol.ts'
 import { SessionError } from '../shared/errors.ts'
 import { LIMITS } from '../shared/limits.ts'
-import type { Delivery, SessionRow, SessionStore } from '../shared/ports/store.ts'
+import type { Delivery } from '../shared/ports/inbox.ts'
+import type { SessionRow, SessionStore } from '../shared/ports/store.ts'
 import {
   type CancelReceipt,
   type CancelTurn,

@@ -23,22 +23,31 @@ export async function submitUpdate(
   update: { readonly name: string },
   message: Identified,
 ): Promise<Receipt> {
+  return untilTaken(options, () => send(options, update, message))
+}
+
+/**
+ * Sends an update again, under its own id, while workflow tasks pass it over.
+ *
+ * @throws SessionError by its name when the session refuses it
+ */
+export async function untilTaken<T>({ workerTimeoutMs }: SessionOptions, send: () => Promise<T>): Promise<T> {
   let passedOver: unknown
-  const receipt = await poll(options.workerTimeoutMs, async () => {
+  const taken = await poll(workerTimeoutMs, async () => {
     try {
-      return await send(options, update, message)
+      return { receipt: await send() }
     } catch (error) {
       if (!isPassedOver(error)) throw error instanceof WorkflowUpdateFailedError ? refusal(error) : error
       passedOver = error
       return undefined
     }
   })
-  if (receipt === undefined) throw passedOver
-  return receipt
+  if (taken === undefined) throw passedOver
+  return taken.receipt
 }
 
 /** The server rejects an update that a workflow task passed over, as when a worker is replaced or starved: nothing was done, so it is sent again. */
-export const isPassedOver = (error: unknown): boolean =>
+const isPassedOver = (error: unknown): boolean =>
   error instanceof WorkflowUpdateFailedError &&
   error.cause instanceof ApplicationFailure &&
   error.cause.type === 'UnprocessedUpdate'
@@ -66,7 +75,7 @@ async function send(
 }
 
 /** By its name, as the session refused it. */
-export function refusal({ cause, message }: WorkflowUpdateFailedError): SessionError {
+function refusal({ cause, message }: WorkflowUpdateFailedError): SessionError {
   const type = cause instanceof ApplicationFailure ? cause.type : undefined
   const name = errorNameOf(type) ?? 'InvalidInput'
   return new SessionError(name, cause?.message ?? message)

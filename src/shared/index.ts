@@ -56,6 +56,7 @@ export {
 export { LIMITS } from './limits.ts'
 export type { BodyCodec } from './ports/body-codec.ts'
 export type { Clock } from './ports/clock.ts'
+export type { Delivery, InboxKind, InboxRow, InboxState, PutInbox } from './ports/inbox.ts'
 export {
   ContextOverflowError,
   type ModelCallContext,
@@ -77,16 +78,11 @@ export type {
   CommitAttempt,
   CompactionPlan,
   CreateSession,
-  Delivery,
   EndTurn,
   EventsQuery,
-  InboxKind,
-  InboxRow,
-  InboxState,
   MeasuredNode,
   OpenAttempt,
   PricedMessage,
-  PutInbox,
   SessionRow,
   SessionStore,
   StartTurn,

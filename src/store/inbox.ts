@@ -1,16 +1,7 @@
 import { createHash } from 'node:crypto'
 import { SessionError } from '../shared/errors.ts'
-import type {
-  ActorInput,
-  Append,
-  AttemptInput,
-  Delivery,
-  InboxKind,
-  InboxRow,
-  InboxState,
-  PutInbox,
-  SessionStore,
-} from '../shared/ports/store.ts'
+import type { Delivery, InboxKind, InboxRow, InboxState, PutInbox } from '../shared/ports/inbox.ts'
+import type { ActorInput, Append, AttemptInput, SessionStore } from '../shared/ports/store.ts'
 import { canonicalJson } from '../shared/session/canonical-json.ts'
 import type { TurnEndReason } from '../shared/session/events.ts'
 import { wellFormed } from '../shared/session/well-formed.ts'

@@ -8,7 +8,8 @@ import {
   type controlResultSchema,
 } from '../../shared/control-protocol.ts'
 import { type ErrorName, isSessionError, SessionError } from '../../shared/errors.ts'
-import type { Actor, InboxRow, SessionRow } from '../../shared/ports/store.ts'
+import type { InboxRow } from '../../shared/ports/inbox.ts'
+import type { Actor, SessionRow } from '../../shared/ports/store.ts'
 import type { NewEvent } from '../../shared/session/events.ts'
 import type { ActivityDeps } from '../deps.ts'
 import { ATTEMPTS_OF_UNKNOWN } from '../model-failed.ts'

@@ -1,3 +1,5 @@
+import type { ModelRequest } from '../../shared/ports/model.ts'
+
 export interface CallTimes {
   /** Milliseconds for the whole call. Default 570,000 for a turn, 300,000 for a call of a summary. */
   readonly totalTimeoutMs: number
@@ -6,6 +8,19 @@ export interface CallTimes {
   /** Between two tokens while text is being written. Pings of the provider are no tokens. Default 90,000. */
   readonly idleTimeoutMs: number
 }
+
+/** Nine and a half minutes for a turn, below the ten of its activity. */
+const TOTAL_MS = { turn: 570_000, summary: 300_000 } as const
+/** Below the 300 s after which Node's own client gives up, so that the failure says what happened. */
+const FIRST_TOKEN_MS = 280_000
+const IDLE_MS = 90_000
+
+/** The times of one call: those that were given, else the defaults. */
+export const callTimes = (given: Partial<CallTimes>, purpose: ModelRequest['purpose']): CallTimes => ({
+  totalTimeoutMs: given.totalTimeoutMs ?? TOTAL_MS[purpose],
+  firstTokenTimeoutMs: given.firstTokenTimeoutMs ?? FIRST_TOKEN_MS,
+  idleTimeoutMs: given.idleTimeoutMs ?? IDLE_MS,
+})
 
 /** What the model does: `writing` text, which comes in small pieces, or something that may be silent for long. */
 export type CallPhase = 'waiting' | 'writing' | 'done'

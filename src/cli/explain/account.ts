@@ -1,4 +1,5 @@
-import type { AttemptRow, InboxRow } from '../../shared/ports/store.ts'
+import type { InboxRow } from '../../shared/ports/inbox.ts'
+import type { AttemptRow } from '../../shared/ports/store.ts'
 import type { CompactionOutcome } from '../../shared/protocol.ts'
 import type { EventData, Lost, SessionEvent, SurfaceNode } from '../../shared/session/events.ts'
 import { isLostCallKey, keys } from '../../shared/session/keys.ts'

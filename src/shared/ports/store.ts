@@ -11,6 +11,7 @@ import type {
   TurnEndReason,
 } from '../session/events.ts'
 import type { UsageLedger } from '../usage/ledger.ts'
+import type { InboxKind, InboxRow, InboxState, PutInbox } from './inbox.ts'
 import type { Summary } from './summarizer.ts'
 
 /**
@@ -377,28 +378,4 @@ export interface CloseAttempt extends Pick<AttemptInput, 'requestIds'> {
   readonly error: AttemptError
   /** What the closer measured: reading, tokens and paid calls are taken from it. Without it, tokens are the plan's and nothing is paid. */
   readonly outcome?: CompactionOutcome
-}
-
-export type InboxKind = 'prompt' | 'compaction' | 'control'
-export type InboxState = 'waiting' | 'running' | 'done' | 'refused'
-export type Delivery = 'next-turn' | 'next-step' | 'no-wake'
-
-export interface PutInbox {
-  readonly sessionId: string
-  readonly requestId: string
-  readonly kind: InboxKind
-  /** Prompt: content blocks. Compaction, control: the request. Its canonical JSON is the fingerprint. */
-  readonly body: unknown
-  readonly delivery?: Delivery
-}
-
-export interface InboxRow extends PutInbox {
-  readonly state: InboxState
-  /** False when this call found the row. */
-  readonly isNew: boolean
-  /** Head of the log when it was accepted. */
-  readonly acceptedAt: number
-  /** Position in order of arrival. */
-  readonly position: number
-  readonly outcome: unknown
 }

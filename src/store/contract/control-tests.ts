@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
-import type { PutInbox, SessionStore } from '../../shared/ports/store.ts'
+import type { PutInbox } from '../../shared/ports/inbox.ts'
+import type { SessionStore } from '../../shared/ports/store.ts'
 import { keys } from '../../shared/session/keys.ts'
 import { AS_OWNER, appendTo, NEXT_RUN, refused, SESSION, type StoreTests } from './harness.ts'
 import { event } from './sample-events.ts'

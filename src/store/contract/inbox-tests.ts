@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { LIMITS } from '../../shared/limits.ts'
-import type { PutInbox, SessionStore } from '../../shared/ports/store.ts'
+import type { PutInbox } from '../../shared/ports/inbox.ts'
+import type { SessionStore } from '../../shared/ports/store.ts'
 import { text } from '../../shared/session/content.ts'
 import { keys } from '../../shared/session/keys.ts'
 import {

@@ -3,7 +3,7 @@ import { holdsMedia } from '../../../shared/compaction/media.ts'
 import { labelMedia } from '../../../shared/compaction/message-parts.ts'
 import type { ModelCallContext, ModelClient, ModelReply, ModelRequest } from '../../../shared/ports/model.ts'
 import { modelErrorOf } from '../../../shared/refusals/refusal-of.ts'
-import { type CallTimes, callClock } from '../call-clock.ts'
+import { type CallTimes, callClock, callTimes } from '../call-clock.ts'
 import { guardedTransport } from './guarded-transport.ts'
 import { type KnownCapacity, modelCapacities } from './model-capacities.ts'
 import { firstUsageRatio } from './model-table.ts'
@@ -16,12 +16,6 @@ export interface AnthropicModelsOptions extends Partial<CallTimes> {
   /** By model: what stands here is not asked of the API. */
   readonly capacities?: Readonly<Record<string, Partial<KnownCapacity>>>
 }
-
-/** Nine and a half minutes for a turn, below the ten of its activity; five for one call of a summary. */
-const TOTAL_MS = { turn: 570_000, summary: 300_000 } as const
-/** Below the 300 s after which Node's own client gives up, so that the failure says what happened. */
-const FIRST_TOKEN_MS = 280_000
-const IDLE_MS = 90_000
 
 /**
  * Claude models over the Messages API: `models: { anthropic: anthropicModels(new Anthropic()) }`. Key, base URL, headers and betas are those of the given client, and
@@ -56,19 +50,15 @@ async function generate(
   options: AnthropicModelsOptions,
 ): Promise<ModelReply> {
   const { body, betas } = requestBody(request, options.cache ?? '5m')
-  const totalTimeoutMs = options.totalTimeoutMs ?? TOTAL_MS[request.purpose]
-  const clock = callClock(signal, {
-    totalTimeoutMs,
-    firstTokenTimeoutMs: options.firstTokenTimeoutMs ?? FIRST_TOKEN_MS,
-    idleTimeoutMs: options.idleTimeoutMs ?? IDLE_MS,
-  })
+  const times = callTimes(options, request.purpose)
+  const clock = callClock(signal, times)
   const response: { headers?: Headers } = {}
   try {
     const answer = await api.messages
       .create(body, {
         signal: clock.signal,
         maxRetries: 0,
-        timeout: totalTimeoutMs,
+        timeout: times.totalTimeoutMs,
         ...guardedTransport(betas),
       })
       .asResponse()

@@ -9,7 +9,7 @@ import {
 } from '../../../shared/ports/model.ts'
 import { failureOf, modelErrorOf } from '../../../shared/refusals/refusal-of.ts'
 import { boundedBody } from '../bounded-body.ts'
-import { type CallPhase, type CallTimes, callClock } from '../call-clock.ts'
+import { type CallPhase, type CallTimes, callClock, callTimes } from '../call-clock.ts'
 import { requireEvents } from '../require-events.ts'
 import { listedCapacity } from './openai-capacity.ts'
 import { ReplyBuilder } from './openai-reply.ts'
@@ -28,10 +28,6 @@ export interface OpenAIModelsOptions extends Partial<CallTimes> {
   /** Default: `max_completion_tokens` for api.openai.com, `max_tokens` for every other server. */
   readonly maxTokensField?: 'max_tokens' | 'max_completion_tokens'
 }
-
-const TOTAL_MS = { turn: 570_000, summary: 300_000 } as const
-const FIRST_TOKEN_MS = 280_000
-const IDLE_MS = 90_000
 
 /**
  * Models behind an API of chat completions, such as OpenAI's, Ollama's, llama.cpp's, vLLM's or LM Studio's:
@@ -92,12 +88,8 @@ async function generate(
   options: OpenAIModelsOptions,
   acceptsMedia: boolean,
 ): Promise<ModelReply> {
-  const totalTimeoutMs = options.totalTimeoutMs ?? TOTAL_MS[request.purpose]
-  const clock = callClock(signal, {
-    totalTimeoutMs,
-    firstTokenTimeoutMs: options.firstTokenTimeoutMs ?? FIRST_TOKEN_MS,
-    idleTimeoutMs: options.idleTimeoutMs ?? IDLE_MS,
-  })
+  const times = callTimes(options, request.purpose)
+  const clock = callClock(signal, times)
   const isHosted = new URL(api.baseURL).hostname === 'api.openai.com'
   const body = chatRequest(request, {
     maxTokensField: options.maxTokensField ?? (isHosted ? 'max_completion_tokens' : 'max_tokens'),
@@ -107,7 +99,7 @@ async function generate(
   try {
     const reply = new ReplyBuilder()
     const answer = await api.chat.completions
-      .create(body, { signal: clock.signal, timeout: totalTimeoutMs })
+      .create(body, { signal: clock.signal, timeout: times.totalTimeoutMs })
       .withResponse()
     headers = answer.response.headers
     requireEvents(answer.response)
