@@ -17,6 +17,8 @@ export interface Service {
   readonly store: SessionStore
   /** Folder that the tools may use. */
   readonly root: string
+  /** Variables of this process that commands get too. */
+  readonly commandEnv: readonly string[] | undefined
   readonly output: Output
   readonly worker?: NonNullable<SessionWorkerOptions['worker']>
   /** The worker polls. */
@@ -36,11 +38,13 @@ export async function serve({
   places,
   store,
   root,
+  commandEnv = [],
   output,
   worker: settings,
   onReady,
 }: Service): Promise<void> {
   requireFolder(root)
+  const tools = fileTools(resolve(root), { commandEnv })
   const interrupted = untilInterrupted()
   const { address, namespace, taskQueue } = places
   const connection = await reach(address, () => NativeConnection.connect({ address }))
@@ -51,7 +55,7 @@ export async function serve({
       namespace,
       taskQueue,
       models: { scripted: tryOutModel(), ...(await liveModels()) },
-      tools: fileTools(resolve(root)),
+      tools,
       workingDirectory: resolve(root),
       ...(settings === undefined ? {} : { worker: settings }),
       onReconciled: ({ compactionId, sessionId }, why) =>

@@ -15,7 +15,7 @@ export {
   scriptedModel,
 } from '../activities/models/scripted.ts'
 export { type ActivityToolOptions, activityTool } from '../activities/tools/activity-tool.ts'
-export { fileTools } from '../activities/tools/file-tools.ts'
+export { type FileToolsOptions, fileTools } from '../activities/tools/file-tools.ts'
 export type { McpHttpServer, McpServer, McpStdioServer } from '../activities/tools/mcp/mcp-server.ts'
 export { type McpTool, mcpTools } from '../activities/tools/mcp/mcp-tools.ts'
 export type { RunnableTool } from '../activities/tools/runnable-tool.ts'

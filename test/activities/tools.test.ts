@@ -28,8 +28,12 @@ before(async () => {
 })
 after(() => rm(outside, { recursive: true, force: true }))
 
-async function run(name: string, input: unknown, options: { signal?: AbortSignal } = {}) {
-  const tool = tools.find((candidate) => candidate.name === name)
+async function run(
+  name: string,
+  input: unknown,
+  options: { signal?: AbortSignal; tools?: readonly Tool[] } = {},
+) {
+  const tool = (options.tools ?? tools).find((candidate) => candidate.name === name)
   assert.ok(tool, `no tool ${name}`)
   const signal = options.signal ?? new AbortController().signal
   const { content, isError } = await executeTool(
@@ -126,21 +130,48 @@ describe('file tools', () => {
     })
   })
 
-  test('run_command has the environment of the worker, without the keys of its models', async () => {
-    const names = {
-      ANTHROPIC_API_KEY: 'a',
-      ANTHROPIC_AUTH_TOKEN: 'b',
-      OPENAI_API_KEY: 'c',
+  test('run_command gets PATH, HOME, the locale and what commandEnv names, and no key, however it looks for one', async () => {
+    const canary = 'canary-of-the-environment'
+    const given = {
+      LC_TIME: 'C.UTF-8',
+      JAVA_HOME: '/java',
       DC_TEST_NAME: 'd',
+      ANTHROPIC_API_KEY: canary,
+      OPENAI_API_KEY: canary,
+      AWS_SECRET_ACCESS_KEY: canary,
+      DATABASE_URL: canary,
     }
     const before = { ...process.env }
-    Object.assign(process.env, names)
-    const { text } = await run('run_command', { command: 'env' })
-    for (const name of Object.keys(names))
-      if (before[name] === undefined) delete process.env[name]
-      else process.env[name] = before[name]
-    assert.match(text, /^DC_TEST_NAME=d$/m)
-    assert.doesNotMatch(text, /^(?:ANTHROPIC|OPENAI)_/m)
+    // As a worker that fetches its keys when it begins: /proc shows what a process was started with.
+    Object.assign(process.env, given)
+    const tools = fileTools(root, { commandEnv: ['JAVA_HOME'] })
+    const looks = [
+      'env',
+      'printenv',
+      'set',
+      'export -p',
+      'printenv ANTHROPIC_API_KEY',
+      'echo "$AWS_SECRET_ACCESS_KEY"',
+      'cat /proc/$PPID/environ',
+    ]
+    try {
+      const seen = []
+      for (const command of looks) seen.push((await run('run_command', { command }, { tools })).text)
+      assert.ok(!seen.join('\n').includes(canary), seen.join('\n'))
+      const names = [...(seen[0] ?? '').matchAll(/^(\w+)=/gm)].map(([, name]) => name)
+      for (const name of ['PATH', 'HOME', 'LC_TIME', 'JAVA_HOME']) assert.ok(names.includes(name), seen[0])
+      assert.ok(!names.includes('DC_TEST_NAME'), seen[0])
+    } finally {
+      for (const name of Object.keys(given))
+        if (before[name] === undefined) delete process.env[name]
+        else process.env[name] = before[name]
+    }
+  })
+
+  test('commandEnv takes names of variables, but no key of a model', () => {
+    const making = (name: string) => () => fileTools(root, { commandEnv: [name] })
+    assert.throws(making('ANTHROPIC_API_KEY'), /may not have ANTHROPIC_API_KEY/)
+    assert.throws(making('CI=1'), /names of environment variables, such as JAVA_HOME, got "CI=1"/)
   })
 
   test('run_command keeps at most 16 MiB of an endless output', async () => {

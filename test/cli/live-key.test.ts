@@ -89,7 +89,7 @@ function answer({ body }: Received, response: ServerResponse): void {
     const events = [...streamEvents({ content: [text('Half')] }).slice(0, 3), { type: 'error', error }]
     streamText(response, sse(events), echo).end()
   } else if (said.includes('show the environment')) {
-    const input = { command: 'env; echo "$ANTHROPIC_API_KEY"' }
+    const input = { command: 'env; printenv ANTHROPIC_API_KEY; echo "$ANTHROPIC_API_KEY"; set' }
     reply(response, { content: [{ type: 'tool_use', id: 'toolu_1', name: 'run_command', input }] })
   } else reply(response, { content: [text('Done.')] }, echo)
 }

@@ -2,6 +2,7 @@ import { spawn } from 'node:child_process'
 import { z } from 'zod'
 import { LIMITS } from '../../shared/limits.ts'
 import type { Tool } from '../../shared/ports/tool.ts'
+import { checkPassed, commandEnv } from './command-env.ts'
 import { confinedPath } from './confined-path.ts'
 
 const TIMEOUT_MS = 120_000
@@ -13,9 +14,12 @@ const SILENCE_MS = 500
 const input = z.object({ command: z.string().min(1).describe('A shell command, run in the working folder.') })
 
 /**
- * Runs a shell command in `root`, with the environment of the worker but for the keys of its models. The folder is where it starts, not a sandbox. Not idempotent: it is never run twice for one call.
+ * Runs a shell command in `root`. Of the worker's environment it gets {@link commandEnv} alone. The folder is where it starts, not a sandbox. Not idempotent: it is never run twice for one call.
+ *
+ * @throws SessionError `InvalidInput` for a name in `alsoPassed` that no command may have
  */
-export function runCommandTool(root: string): Tool {
+export function runCommandTool(root: string, alsoPassed: readonly string[] = []): Tool {
+  checkPassed(alsoPassed)
   return {
     name: 'run_command',
     description: 'Run a shell command in the working folder; answers its output and exit code.',
@@ -25,7 +29,7 @@ export function runCommandTool(root: string): Tool {
       const { command } = input.parse(raw)
       const { output, code, stoppedBy, leftRunning } = await run(
         command,
-        await confinedPath(root, '.'),
+        { folder: await confinedPath(root, '.'), env: commandEnv(alsoPassed) },
         signal,
       )
       const exit = stoppedBy === null ? `[exit code ${code}]` : `[stopped by ${stoppedBy}]`
@@ -40,12 +44,10 @@ export function runCommandTool(root: string): Tool {
   }
 }
 
-/** What pays for the worker's own models. No command needs it, and what a command prints is written into the log. */
-const MODEL_KEY =
-  /^(?:ANTHROPIC|OPENAI)_(?:API_KEY|AUTH_TOKEN|ADMIN_KEY|IDENTITY_TOKEN|CUSTOM_HEADERS|WEBHOOK_\w+)$/
-
-const withoutModelKeys = (env: NodeJS.ProcessEnv): NodeJS.ProcessEnv =>
-  Object.fromEntries(Object.entries(env).filter(([name]) => !MODEL_KEY.test(name)))
+interface Place {
+  readonly folder: string
+  readonly env: NodeJS.ProcessEnv
+}
 
 interface Finished {
   readonly output: string
@@ -54,12 +56,12 @@ interface Finished {
   readonly leftRunning: boolean
 }
 
-function run(command: string, folder: string, signal: AbortSignal): Promise<Finished> {
+function run(command: string, { folder, env }: Place, signal: AbortSignal): Promise<Finished> {
   return new Promise((resolve, reject) => {
     // A process group of its own, so that what the command started ends with it.
     const child = spawn('sh', ['-c', command], {
       cwd: folder,
-      env: withoutModelKeys(process.env),
+      env,
       detached: true,
       stdio: ['ignore', 'pipe', 'pipe'],
     })

@@ -13,6 +13,7 @@ export interface DevOptions {
   readonly uiPort?: number
   readonly port?: number
   readonly root: string
+  readonly commandEnv?: readonly string[]
 }
 
 /** Who tries things out does not wait for a minute. */
@@ -43,7 +44,7 @@ async function runDev(
   setting: Setting,
   server: TemporalServer,
   home: string,
-  { root }: DevOptions,
+  { root, commandEnv }: DevOptions,
 ): Promise<void> {
   const { output } = setting
   const { address, namespace, uiUrl } = server
@@ -53,6 +54,7 @@ async function runDev(
     places,
     store: await setting.store(),
     root,
+    commandEnv,
     output,
     worker: SHUTDOWN,
     onReady: () => {

@@ -2,7 +2,12 @@ import type { Run } from '../action.ts'
 import { modelsAndTools, serve } from '../serve.ts'
 import { installWorkerLog } from '../worker-log.ts'
 
-export const worker: Run<{ readonly root: string }> = async (setting, _args, { root }) => {
+export interface WorkerOptions {
+  readonly root: string
+  readonly commandEnv?: readonly string[]
+}
+
+export const worker: Run<WorkerOptions> = async (setting, _args, { root, commandEnv }) => {
   const { output, places } = setting
   const { address, namespace, storePath, taskQueue } = places
   installWorkerLog('WARN')
@@ -10,6 +15,7 @@ export const worker: Run<{ readonly root: string }> = async (setting, _args, { r
     places,
     store: await setting.store(),
     root,
+    commandEnv,
     output,
     onReady: () =>
       output.result(

@@ -1,6 +1,8 @@
 import type { Command } from 'commander'
 import { action } from '../action.ts'
-import { port } from '../option-values.ts'
+import { names, port } from '../option-values.ts'
+
+const COMMAND_ENV = 'variables that commands of run_command get too, such as JAVA_HOME,CI'
 
 /** What runs until it is stopped. */
 export function defineServeCommands(program: Command): void {
@@ -10,6 +12,7 @@ export function defineServeCommands(program: Command): void {
     .option('--port <port>', 'port of the server; default: a free one', port)
     .option('--ui-port <port>', 'port of the web page; default: a free one', port)
     .option('--root <folder>', 'folder that the tools may use', '.')
+    .option('--command-env <names>', COMMAND_ENV, names)
     .addHelpText(
       'after',
       '\nThe other commands find a running dev by themselves.\n\nExample:\n  durable-compaction dev --ui-port 8233 --root ~/project',
@@ -21,6 +24,7 @@ export function defineServeCommands(program: Command): void {
       'a worker with the file tools, the models scripted/echo and scripted/slow, and Claude when ANTHROPIC_API_KEY is set, for a server that runs',
     )
     .option('--root <folder>', 'folder that the tools may use', '.')
+    .option('--command-env <names>', COMMAND_ENV, names)
     .addHelpText(
       'after',
       '\nExample:\n  durable-compaction worker --address localhost:7233 --store ./sessions.db',
