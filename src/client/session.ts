@@ -31,7 +31,7 @@ import { promptContent, promptProblem, utf8Bytes } from '../shared/session/promp
 import { totalOf, type UsageTotal } from '../shared/usage/ledger.ts'
 import { PRICES, type PriceTable } from '../shared/usage/prices.ts'
 import { type UsageReport, usageReport } from '../shared/usage/report.ts'
-import { compactionHistoryQuery, contextReadingQuery, sessionStateQuery } from '../workflows/messages.ts'
+import { compactionHistoryQuery } from '../workflows/messages.ts'
 import { querySession } from './ask-worker.ts'
 import { cancel } from './cancel.ts'
 import { compactNow } from './compact-now.ts'
@@ -46,6 +46,7 @@ import {
   type UndoResult,
   type UnpinResult,
 } from './control.ts'
+import { currentState } from './current-state.ts'
 import type { PreviewOptions } from './preview.ts'
 import type { StartOptions } from './start-session.ts'
 import { Turn } from './turn.ts'
@@ -268,9 +269,14 @@ export class Session {
     await sendSignal(this.#options, SIGNALS.close, request)
   }
 
-  /** Live control state, which needs a worker, and what was paid so far (null without a store). */
+  /**
+   * Live control state, which needs a worker, and what was paid so far (null without a store). With a store it is no older than the end of a turn or of a
+   * compaction that this process has read.
+   *
+   * @throws SessionError `SessionNotFound`, `WorkerUnavailable`
+   */
   async state(): Promise<SessionState & { readonly usage: UsageTotal | null }> {
-    const state = await querySession(this.#options, () => this.workflow.query(sessionStateQuery))
+    const state = await currentState(this.#options)
     const stored = await this.#options.store?.session(this.id)
     return { ...state, usage: stored ? totalOf(stored.usage) : null }
   }
@@ -311,8 +317,9 @@ export class Session {
     return { ...record, ...recordOfAttempt(attempt) }
   }
 
-  contextReading(): Promise<Reading | null> {
-    return querySession(this.#options, () => this.workflow.query(contextReadingQuery))
+  /** The newest measure of the context, null before the first; as up to date as {@link state}. @throws as {@link state} */
+  async contextReading(): Promise<Reading | null> {
+    return (await currentState(this.#options)).reading
   }
 
   /** What the store keeps of the session; null when it does not know it. */

@@ -148,10 +148,7 @@ describe('sizes', { concurrency: 3 }, () => {
     })
     await fault.seed(rounds(8, 900))
     await fault.say('Go.')
-    const before = await eventually(
-      () => fault.session.contextReading(),
-      (found) => (found?.tokens ?? 0) > 7_200,
-    )
+    const before = await lastReading(fault.session)
     const result = await fault.session.compactNow()
     assert.equal(result?.tokensBefore, before?.tokens)
     await eventually(
