@@ -40,11 +40,13 @@ export interface TestPlan {
   namePatterns: string[]
   /** A skipped test is a failure. */
   strict: boolean
+  /** What failed on a real server is run once more, and said to be unsteady when it passes then. */
+  repeat: boolean
 }
 
 /**
  * Reads the arguments of `npm test`: nothing (every kind but those that run only when named), `--fast` (what needs no
- * server), kinds (`pure store`), files (`test/pure/x.test.ts`), `--name PATTERN` (as often as wanted), `--strict`.
+ * server), kinds (`pure store`), files (`test/pure/x.test.ts`), `--name PATTERN` (as often as wanted), `--strict`, `--repeat`.
  *
  * @param filesOf - the names of the test files of a kind
  * @throws RangeError for an argument that names nothing
@@ -55,11 +57,12 @@ export function planTests(args: readonly string[], filesOf: (kind: string) => st
     kinds: [],
     namePatterns: [],
   }
-  let [fast, strict] = [false, false]
+  let [fast, strict, repeat] = [false, false, false]
   for (let at = 0; at < args.length; at++) {
     const arg = args[at] ?? ''
     if (arg === '--fast') fast = true
     else if (arg === '--strict') strict = true
+    else if (arg === '--repeat') repeat = true
     else if (arg === '--name') chosen.namePatterns.push(args[++at] ?? '')
     else if (TEST_KINDS.some(({ name }) => name === arg)) chosen.kinds.push(arg)
     else if (/^test\/[\w-]+\/[\w.-]+\.test\.ts$/.test(arg)) chosen.files.push(arg)
@@ -85,12 +88,13 @@ export function planTests(args: readonly string[], filesOf: (kind: string) => st
     everything: nothingNamed && !fast && chosen.namePatterns.length === 0,
     namePatterns: chosen.namePatterns,
     strict,
+    repeat,
   }
 }
 
 function argumentProblem(arg: string): string {
   const kinds = TEST_KINDS.map(({ name }) => name).join(', ')
-  return `${arg} is no test file (test/<kind>/<name>.test.ts), no kind (${kinds}) and no option (--fast, --name PATTERN, --strict)`
+  return `${arg} is no test file (test/<kind>/<name>.test.ts), no kind (${kinds}) and no option (--fast, --name PATTERN, --strict, --repeat)`
 }
 
 /** The folder of a test file, absolute or not. */
@@ -102,6 +106,36 @@ export interface TestCounts {
   passed: number
   failed: number
   skipped: number
+}
+
+type CountsByFile = ReadonlyMap<string, TestCounts>
+
+export const sumOf = (counts: readonly TestCounts[]): TestCounts => ({
+  passed: counts.reduce((sum, { passed }) => sum + passed, 0),
+  failed: counts.reduce((sum, { failed }) => sum + failed, 0),
+  skipped: counts.reduce((sum, { skipped }) => sum + skipped, 0),
+})
+
+export function countsByKind(byFile: CountsByFile): Map<string, TestCounts> {
+  const kinds = new Set([...byFile.keys()].map(kindOf))
+  const of = (kind: string) =>
+    [...byFile].filter(([file]) => kindOf(file) === kind).map(([, counts]) => counts)
+  return new Map([...kinds].map((kind) => [kind, sumOf(of(kind))]))
+}
+
+/** More files than this that fail are no chance of a crowded machine. */
+const MOST_REPEATED_FILES = 2
+
+/**
+ * With `--repeat`, the files that failed, when they are few and all of them use a real server: a machine that stands still for seconds may fail one of
+ * hundreds of such tests. One that fails again has failed; one that passes is named as unsteady, so that it is mended.
+ */
+export function filesToRepeat(plan: TestPlan, byFile: CountsByFile): string[] {
+  if (!plan.repeat) return []
+  const failed = [...byFile].filter(([, counts]) => counts.failed > 0).map(([file]) => file)
+  const onServer = new Set(plan.kinds.filter(({ needs }) => needs === 'server').map(({ name }) => name))
+  const mayRepeat = failed.every((file) => plan.files.includes(file) && onServer.has(kindOf(file)))
+  return mayRepeat && failed.length <= MOST_REPEATED_FILES ? failed : []
 }
 
 /** What is wrong with a run that did not fail by itself, one sentence each. */

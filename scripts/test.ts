@@ -1,18 +1,13 @@
 import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join, relative, resolve } from 'node:path'
-import { run } from 'node:test'
-import { spec } from 'node:test/reporters'
+import { join, resolve } from 'node:path'
 import type { TemporalServer } from '../src/worker/dev-server/start-dev-server.ts'
-import { rowsWithoutPass, shows } from './acceptance-tables.ts'
-import { countProblems, kindOf, planTests, type TestCounts, type TestPlan } from './test-plan.ts'
-import { idsOfTitle, type TitleId } from './title-ids.ts'
+import { rowsWithoutPass } from './acceptance-tables.ts'
+import { countProblems, countsByKind, filesToRepeat, planTests, sumOf, type TestPlan } from './test-plan.ts'
+import { type FileResult, runFiles } from './test-run.ts'
 
 // `npm test`: one dev server and one workflow bundle for all files, every file in a process of its own, two at a time.
 // The files find them in TEMPORAL_ADDRESS, TEMPORAL_NAMESPACE, TEMPORAL_CLI_PATH and DURABLE_COMPACTION_TEST_BUNDLE.
-
-/** A file of half a minute takes ten on a machine that does twenty things at once. */
-const FILE_TIMEOUT_MS = 15 * 60_000
 
 const interrupted = new AbortController()
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const)
@@ -70,58 +65,44 @@ async function prepare(plan: TestPlan): Promise<void> {
 
 /** @returns the exit code. */
 async function runTests(plan: TestPlan): Promise<number> {
-  const counts = new Map<string, TestCounts>()
-  const skips: string[] = []
-  const passedIds = new Set<TitleId>()
-  const failures: string[] = []
-  const events = run({
-    files: plan.files.map((file) => resolve(file)),
-    concurrency: 2,
-    timeout: FILE_TIMEOUT_MS,
-    signal: interrupted.signal,
-    ...(plan.namePatterns.length > 0 && { testNamePatterns: plan.namePatterns }),
-  })
-  const count = (file: string | undefined) => {
-    const kind = kindOf(file ?? '')
-    const found = counts.get(kind) ?? { passed: 0, failed: 0, skipped: 0 }
-    counts.set(kind, found)
-    return found
+  const { namePatterns } = plan
+  const signal = interrupted.signal
+  const results = await runFiles(plan.files, { concurrency: 2, namePatterns, signal })
+  const again = filesToRepeat(plan, results)
+  if (again.length > 0) {
+    for (const file of again)
+      for (const failure of results.get(file)?.failures ?? []) console.log(`failed once: ${file}: ${failure}`)
+    console.log('Once more, each alone:')
+    const second = await runFiles(again, { concurrency: 1, namePatterns, signal })
+    for (const file of again) results.set(file, second.get(file) ?? nothingRan(file))
   }
-  events.on('test:pass', ({ name, file, skip, details }) => {
-    if (skip === undefined)
-      for (const id of idsOfTitle(name)) if (shows(relative('.', file ?? ''), id)) passedIds.add(id)
-    if (details.type === 'suite') return
-    if (skip === undefined) count(file).passed++
-    else {
-      count(file).skipped++
-      skips.push(`${name}${typeof skip === 'string' ? `: ${skip}` : ''}`)
-    }
-  })
-  events.on('test:fail', ({ name, file, details }) => {
-    if (details.type === 'suite') return
-    count(file).failed++
-    failures.push(file === undefined ? name : `${relative('.', file)}: ${name}`)
-  })
-  for await (const text of events.compose(new spec())) process.stdout.write(text)
-  for (const skip of skips) console.log(`skipped: ${skip}`)
+  for (const { skips } of results.values()) for (const skip of skips) console.log(`skipped: ${skip}`)
   // Once more, where the end of a long log shows them.
-  for (const failure of failures) console.log(`failed: ${failure}`)
+  for (const [file, { failures }] of results)
+    for (const failure of failures) console.log(`failed: ${file}: ${failure}`)
+  for (const file of again)
+    if (results.get(file)?.failed === 0) console.log(`unsteady: ${file} failed once and passed alone`)
+  const counts = countsByKind(results)
   const byKind = [...counts].map(
     ([kind, { passed, failed, skipped }]) => `${kind} ${passed + failed + skipped}`,
   )
   console.log(`tests by kind: ${byKind.join(', ')}`)
   const problems = countProblems(plan, counts)
-  if (plan.everything) problems.push(...rowsWithoutPass(passedIds))
+  if (plan.everything)
+    problems.push(...rowsWithoutPass(new Set([...results.values()].flatMap(({ ids }) => [...ids]))))
   for (const problem of problems) console.error(problem)
-  const total = [...counts.values()].reduce(
-    (sum, one) => ({
-      passed: sum.passed + one.passed,
-      failed: sum.failed + one.failed,
-      skipped: sum.skipped + one.skipped,
-    }),
-    { passed: 0, failed: 0, skipped: 0 },
-  )
+  const total = sumOf([...counts.values()])
   const failed = total.failed + problems.length
   console.log(`${total.passed} passed, ${failed} failed, ${total.skipped} skipped`)
   return failed > 0 ? 1 : 0
 }
+
+/** A file that did not even start the second time. */
+const nothingRan = (file: string): FileResult => ({
+  passed: 0,
+  failed: 1,
+  skipped: 0,
+  failures: [`${file} did not run again`],
+  skips: [],
+  ids: new Set(),
+})

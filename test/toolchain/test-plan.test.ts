@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { countProblems, planTests, TEST_KINDS } from '../../scripts/test-plan.ts'
+import { countProblems, countsByKind, filesToRepeat, planTests, TEST_KINDS } from '../../scripts/test-plan.ts'
 
 const filesOf = (kind: string) => [`${kind}-a.test.ts`, `${kind}-b.test.ts`]
 const names = (args: string[]) => planTests(args, filesOf).kinds.map(({ name }) => name)
@@ -72,4 +72,45 @@ test('test plan: --strict allows no skipped test', () => {
 
 test('test plan: every kind has a minimum', () => {
   for (const { name, minimum } of TEST_KINDS) assert.ok(minimum >= 1, name)
+})
+
+test('test plan: --repeat runs again what failed on a real server, when it is little and nothing else failed', () => {
+  const plan = planTests(['--repeat'], filesOf)
+  const result = (failed: number) => ({ passed: 5, failed, skipped: 0 })
+  const of = (...failed: string[]) =>
+    new Map(
+      [...plan.files, 'src/store/contract/log-tests.ts', ''].map((file) => [
+        file,
+        result(failed.includes(file) ? 1 : 0),
+      ]),
+    )
+  const [workflow, cli, third] = [
+    'test/workflow/workflow-a.test.ts',
+    'test/cli/cli-b.test.ts',
+    'test/process/process-a.test.ts',
+  ]
+  assert.deepEqual(filesToRepeat(plan, of()), [])
+  assert.deepEqual(filesToRepeat(plan, of(workflow, cli)), [workflow, cli])
+  assert.deepEqual(filesToRepeat(plan, of(workflow, cli, third)), [])
+  for (const other of ['test/pure/pure-a.test.ts', 'src/store/contract/log-tests.ts', ''])
+    assert.deepEqual(filesToRepeat(plan, of(workflow, other)), [])
+  assert.deepEqual(filesToRepeat(planTests([], filesOf), of(workflow)), [])
+})
+
+test('test plan: counts of files add up by kind', () => {
+  const counts = { passed: 2, failed: 1, skipped: 3 }
+  const byKind = countsByKind(
+    new Map([
+      ['test/pure/a.test.ts', counts],
+      ['test/pure/b.test.ts', counts],
+      ['test/cli/a.test.ts', counts],
+    ]),
+  )
+  assert.deepEqual(
+    [...byKind],
+    [
+      ['pure', { passed: 4, failed: 2, skipped: 6 }],
+      ['cli', counts],
+    ],
+  )
 })
