@@ -1,10 +1,13 @@
 import { fileURLToPath } from 'node:url'
 import type { WorkerOptions } from '@temporalio/worker'
 
-/** Why each: a cancel arrives within a second; a session whose worker died answers after 2 s; running activities get a minute to end. */
+/**
+ * Why each: a cancel arrives with the answer to a beat, which Temporal would bundle for up to 60 s: each of our beats, two a second, is sent at once;
+ * a session whose worker died answers after 2 s; running activities get a minute to end.
+ */
 export const WORKER_DEFAULTS = {
-  maxHeartbeatThrottleInterval: '500ms',
-  defaultHeartbeatThrottleInterval: '500ms',
+  maxHeartbeatThrottleInterval: '300ms',
+  defaultHeartbeatThrottleInterval: '300ms',
   stickyQueueScheduleToStartTimeout: '2s',
   shutdownGraceTime: '60s',
 } as const satisfies Partial<WorkerOptions>

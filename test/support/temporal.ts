@@ -101,8 +101,8 @@ export async function openTemporal(): Promise<TestTemporal> {
 /** As in production, but for a shutdown that waits for nothing. Histories are measured: the identity is short, and a late worker adds no events to them. */
 const WORKER_SETTINGS = {
   identity: 'test',
-  maxHeartbeatThrottleInterval: 500,
-  defaultHeartbeatThrottleInterval: 500,
+  maxHeartbeatThrottleInterval: 300,
+  defaultHeartbeatThrottleInterval: 300,
   stickyQueueScheduleToStartTimeout: '20s',
   shutdownGraceTime: 0,
   shutdownForceTime: '5s',

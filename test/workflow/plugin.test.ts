@@ -46,7 +46,7 @@ describe('DurableCompactionPlugin', () => {
       plugins: [plugin()],
     })
     assert.equal(worker.options.stickyQueueScheduleToStartTimeoutMs, 1_000)
-    assert.equal(worker.options.maxHeartbeatThrottleIntervalMs, 500)
+    assert.equal(worker.options.maxHeartbeatThrottleIntervalMs, 300)
     const running = worker.run()
     const sessions = new SessionClient({ client: temporal.client, store, taskQueue, workerTimeoutMs: 60_000 })
     const session = await sessions.start(`plugin-${randomUUID().slice(0, 8)}`, {
