@@ -18,7 +18,9 @@ export const WORDS: Tool = {
   run: async () => 'word '.repeat(RESULT_WORDS),
 }
 
-const WINDOWS: Readonly<Record<string, number>> = { large: 100_000, small: 16_000 }
+const WINDOWS: Readonly<Record<string, number>> = { large: 100_000, small: 16_000, terse: 100_000 }
+/** Of a reply; `terse` has a quarter of what the others may say. */
+const replyLimit = (name: string): number => (name === 'terse' ? 1_000 : 4_000)
 
 export interface ReadingModel {
   readonly model: ModelClient
@@ -45,7 +47,7 @@ export function readingModel(): ReadingModel {
     summaryGates,
     model: {
       ...scripted,
-      capacity: async (name) => ({ contextWindow: WINDOWS[name] ?? null, maxOutputTokens: 4_000 }),
+      capacity: async (name) => ({ contextWindow: WINDOWS[name] ?? null, maxOutputTokens: replyLimit(name) }),
       async generate(request, context) {
         if (request.purpose === 'turn') {
           requests.set(request.sessionId, [...(requests.get(request.sessionId) ?? []), request])

@@ -125,6 +125,26 @@ describe('configure', { concurrency: true }, () => {
     assert.equal((await real.log(session)).filter((event) => event.type === 'request/header').length, 1)
   })
 
+  test('a reply that leaves no room for the budget of the reasoning is refused: by the policy, by the limit of another model', async () => {
+    const sampling = { thinking: { type: 'enabled', budget_tokens: 2_000 } }
+    const session = await real.start({ model: 'scripted/large', tools: ['words'], sampling })
+    const before = await headerOf(session)
+    assert.ok((before?.policy.replyMaxTokens ?? 0) > 2_000)
+    const noRoom = (change: object, got: number) =>
+      failsAs(
+        'InvalidPolicy',
+        session.configure(change),
+        new RegExp(`replyMaxTokens must be above .*budget_tokens 2000, .* got ${got}: raise`),
+      )
+    await noRoom({ policy: { replyMaxTokens: 2_000 } }, 2_000)
+    await noRoom({ policy: { replyMaxTokens: 1_500 } }, 1_500)
+    await noRoom({ model: 'scripted/terse' }, 1_000)
+    assert.deepEqual(await headerOf(session), before)
+    assert.equal((await session.configure({ policy: { replyMaxTokens: 2_001 } })).changed, true)
+    await read(session, 0)
+    assert.deepEqual(requests.get(session.id)?.at(-1)?.maxTokens, 2_001)
+  })
+
   test('a reset to before it does not take it back: the start of this life holds no longer', async () => {
     const session = await start()
     await session.configure({ system: 'Be kind.' })
