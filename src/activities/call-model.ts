@@ -23,12 +23,13 @@ import { MOST_MEDIA_PASSES, mediaPass, mediaRemedy } from './media-pass.ts'
 import { microPass } from './micro-pass.ts'
 import { openStep } from './open-step.ts'
 import { asOwner, callingRun } from './owner.ts'
-import { preflight } from './preflight.ts'
+import { preflight, type Refusal } from './preflight.ts'
 import { recordLost } from './record-lost.ts'
 import { countReplies, loadSession } from './session-view.ts'
 import { tellCompactOutcome } from './tell-compact-outcome.ts'
 import { byteRelief } from './too-many-bytes.ts'
 import { turnRequest } from './turn-request.ts'
+import { writeNotice } from './write-notice.ts'
 
 export type CallModelInput = z.infer<typeof callModelInputSchema>
 export type CallModelResult = z.infer<typeof callModelResultSchema>
@@ -53,8 +54,10 @@ export async function callModel(deps: ActivityDeps, input: CallModelInput): Prom
   const sending = { deps, input, actor, session, replies }
   const fitting = await withinBytes(sending, surface)
   const refusal = await preflight(deps, { ...requestOf(sending, fitting), session, turn })
-  if (refusal !== null) return { kind: 'needs-compaction', ...refusal }
-  const sent = await sendWithoutRefusedMedia(sending, fitting)
+  const maxTokens = refusal === null ? undefined : replyWithout(refusal, input)
+  if (refusal !== null && maxTokens === undefined) return needsCompaction(refusal)
+  if (refusal !== null && maxTokens !== undefined) await tellShortReply(sending, refusal, maxTokens)
+  const sent = await sendWithoutRefusedMedia({ ...sending, maxTokens }, fitting)
   return landReply(deps, { input, actor, session, ...sent })
 }
 
@@ -64,12 +67,44 @@ interface Sending {
   readonly actor: Actor
   readonly session: SessionRow
   readonly replies: number
+  /** Of a reply that must be shorter than the policy's. */
+  readonly maxTokens?: number | undefined
 }
 
-const requestOf = ({ input, session, replies }: Sending, surface: SurfaceSnapshot) => ({
+const requestOf = ({ input, session, replies, maxTokens }: Sending, surface: SurfaceSnapshot) => ({
   surface,
-  request: turnRequest(input.sessionId, session.header, surface.nodes, replies),
+  request: turnRequest(input.sessionId, session.header, surface.nodes, replies, maxTokens),
 })
+
+/** `max_tokens` of a reply that goes without a compaction, where none would be made or none would help; undefined: one must come first. */
+function replyWithout({ reading, shorterReply }: Refusal, input: CallModelInput): number | undefined {
+  const isVain = reading.pressure === 'held' || reading.pressure === 'overhead'
+  return shorterReply !== null && (input.shortReply || isVain) ? shorterReply : undefined
+}
+
+const needsCompaction = ({ reading, message, shorterReply }: Refusal): CallModelResult => ({
+  kind: 'needs-compaction',
+  reading,
+  message,
+  ...(shorterReply === null ? {} : { fitsShorter: true }),
+})
+
+/** A reply that is cut off for it ends its turn as `max-tokens`: people are told why, once a turn. */
+async function tellShortReply(
+  { deps, input, actor, session }: Sending,
+  { reading }: Refusal,
+  maxTokens: number,
+): Promise<void> {
+  const { contextWindow, replyMaxTokens } = session.header.policy
+  await writeNotice(deps, {
+    sessionId: input.sessionId,
+    actor,
+    turn: input.turn,
+    id: `short-reply.${input.turn}`,
+    code: 'short-reply',
+    message: `The context has about ${reading.tokens} tokens of a window of ${contextWindow}, so the reply may have ${maxTokens} tokens instead of ${replyMaxTokens}. Compact the session, or use a model with a larger window.`,
+  })
+}
 
 /** The surface without its oldest images and documents, as far as the request has too many bytes. */
 async function withinBytes(sending: Sending, surface: SurfaceSnapshot): Promise<SurfaceSnapshot> {

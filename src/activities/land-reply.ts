@@ -58,6 +58,7 @@ export async function landReply(deps: ActivityDeps, landing: Landing): Promise<C
       provider: request.provider,
       model: reply.model ?? request.model,
       requestHead: surface.head,
+      ...(request.maxTokens === session.header.policy.replyMaxTokens ? {} : { maxTokens: request.maxTokens }),
     },
     tokens: priceContent(content),
     surfaceOp: 'append',

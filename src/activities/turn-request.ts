@@ -3,12 +3,17 @@ import type { ModelRequest } from '../shared/ports/model.ts'
 import type { Header, SurfaceNode } from '../shared/session/events.ts'
 import { deriveMessages } from '../shared/session/messages.ts'
 
-/** The request of a turn's next step: derived from header and surface alone, so that the log rebuilds it byte for byte. */
+/**
+ * The request of a turn's next step: derived from header and surface alone, so that the log rebuilds it byte for byte.
+ *
+ * @param maxTokens where the reply must be shorter than the policy's; stands in the reply's event
+ */
 export function turnRequest(
   sessionId: string,
   header: Header,
   nodes: readonly SurfaceNode[],
   index: number,
+  maxTokens: number = header.policy.replyMaxTokens,
 ): ModelRequest {
   const { provider, model } = header
   if (provider === null || model === null) {
@@ -23,7 +28,7 @@ export function turnRequest(
     system: header.system,
     tools: header.tools,
     messages: deriveMessages(nodes),
-    maxTokens: header.policy.replyMaxTokens,
+    maxTokens,
     sampling: header.sampling,
     purpose: 'turn',
     index,

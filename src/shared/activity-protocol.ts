@@ -69,7 +69,11 @@ export const startTurnResultSchema = z.strictObject({
   endReason: turnEndReasonSchema.optional(),
 })
 
-export const callModelInputSchema = z.strictObject(inTurn)
+export const callModelInputSchema = z.strictObject({
+  ...inTurn,
+  /** No compaction follows any more: where the input leaves no room for the whole reply, a shorter one is asked for. */
+  shortReply: z.literal(true).optional(),
+})
 export const callModelResultSchema = z.discriminatedUnion('kind', [
   z.strictObject({
     kind: z.literal('reply'),
@@ -97,6 +101,8 @@ export const callModelResultSchema = z.discriminatedUnion('kind', [
     reading: readingSchema,
     /** Why the request cannot be sent, with its numbers: the turn's error when no compaction helps. */
     message: z.string(),
+    /** With `shortReply` it can be sent. */
+    fitsShorter: z.literal(true).optional(),
   }),
 ])
 

@@ -120,8 +120,8 @@ function turnPorts(env: SessionEnv, scope: CancellationScope, started: Started):
       showDetails(session)
       return isRollOverDue(env) ? 'roll-over' : 'go-on'
     },
-    async callModel(step) {
-      const result = await activities.callModel(at(step))
+    async callModel(step, shortReply) {
+      const result = await activities.callModel({ ...at(step), ...(shortReply ? { shortReply } : {}) })
       session.observe(result.reading)
       if (result.kind === 'reply') for (const joined of result.joined ?? []) session.prompts.drop(joined)
       return result

@@ -23,7 +23,8 @@ export interface AutomaticCompaction {
 export interface TurnPorts {
   /** Before each request: what waits is served; `roll-over`: the next run goes on with this step. */
   boundary(step: number): Promise<'go-on' | 'roll-over'>
-  callModel(step: number): Promise<CallResult>
+  /** `shortReply`: no compaction follows, so a shorter reply is better than none. */
+  callModel(step: number, shortReply: boolean): Promise<CallResult>
   runTool(step: number, call: ToolCall): Promise<void>
   compact(compaction: AutomaticCompaction): Promise<CompactionOutcome>
   newestReading(): Reading | null
@@ -73,22 +74,34 @@ async function relievePressure(
   }
 }
 
-/** The reply of one step. A request that does not fit is made again after each compaction that changed the surface, within the policy's count. */
+/**
+ * The reply of one step. A request that does not fit is made again after each compaction that changed the surface, within the policy's count; after the last, with
+ * a shorter reply where that is enough.
+ */
 async function requestReply(
   ports: TurnPorts,
   { turn, maxOverflowRetries }: StartedTurn,
   step: number,
 ): Promise<Reply> {
   for (let recoveries = 0; ; recoveries++) {
-    const answer = await answerOf(ports, step)
+    const isLast = recoveries >= maxOverflowRetries
+    const answer = await answerOf(ports, step, isLast)
     if ('kind' in answer) return answer
-    if (recoveries >= maxOverflowRetries) throw answer.failure
+    if (isLast) throw answer.failure
     const outcome = await ports.compact({
       compactionId: compactionIds.overflow(turn, step, recoveries),
       cause: 'context-overflow',
     })
-    if (!mayRetryRequest(answer.generation, outcome)) throw answer.failure
+    if (mayRetryRequest(answer.generation, outcome)) continue
+    if (answer.fitsShorter) return shortReply(ports, step)
+    throw answer.failure
   }
+}
+
+async function shortReply(ports: TurnPorts, step: number): Promise<Reply> {
+  const answer = await answerOf(ports, step, true)
+  if ('kind' in answer) return answer
+  throw answer.failure
 }
 
 interface Refused {
@@ -96,15 +109,17 @@ interface Refused {
   readonly generation: number
   /** Ends the turn unless a compaction helps: the provider's own, or ours when the request was never sent. */
   readonly failure: unknown
+  readonly fitsShorter?: boolean | undefined
 }
 
-async function answerOf(ports: TurnPorts, step: number): Promise<Reply | Refused> {
+async function answerOf(ports: TurnPorts, step: number, isLast: boolean): Promise<Reply | Refused> {
   try {
-    const result = await ports.callModel(step)
+    const result = await ports.callModel(step, isLast)
     if (result.kind === 'reply') return result
     return {
       generation: result.reading.generation,
       failure: ApplicationFailure.nonRetryable(result.message, 'ContextTooLarge'),
+      fitsShorter: result.fitsShorter,
     }
   } catch (failure) {
     const generation = overflowGeneration(failure)

@@ -69,8 +69,8 @@ function played(
       asked.push(`boundary ${step}`)
       return 'go-on'
     },
-    async callModel(step) {
-      asked.push(`model ${step}`)
+    async callModel(step, shortReply) {
+      asked.push(`model ${step}${shortReply ? ' short' : ''}`)
       const answer = left.answers.shift()
       if (answer === undefined) throw new Error('the list of answers is empty')
       if (answer instanceof Error) throw answer
@@ -168,9 +168,26 @@ describe('steps of a turn', () => {
         'boundary 1',
         'model 1',
         'compact t3.s1.overflow.0 context-overflow',
-        'model 1',
+        'model 1 short',
       ])
     }
+  })
+
+  test('fault A08 the last request may have a shorter reply: after a compaction that did not help, or without one', async () => {
+    const refusal = { ...NEEDS_COMPACTION, fitsShorter: true } as const
+    const vain = outcome({ outcome: 'failed', reading: reading() })
+    const { ports, asked } = played([refusal, reply()], [vain])
+    assert.equal(await runSteps(ports, TURN), 'ended')
+    assert.deepEqual(asked.slice(1), [
+      'model 1',
+      'compact t3.s1.overflow.0 context-overflow',
+      'model 1 short',
+    ])
+    const again = played([refusal, NEEDS_COMPACTION], [vain])
+    await assert.rejects(runSteps(again.ports, TURN), { type: 'ContextTooLarge' })
+    const off = played([reply()])
+    await runSteps(off.ports, { ...TURN, maxOverflowRetries: 0 })
+    assert.deepEqual(off.asked.slice(1), ['model 1 short'])
   })
 
   test('C4 no retry when the generation did not rise: the provider’s own error, unchanged', async () => {
@@ -195,7 +212,7 @@ describe('steps of a turn', () => {
     assert.deepEqual(twice.asked.slice(1), [
       'model 1',
       'compact t3.s1.overflow.0 context-overflow',
-      'model 1',
+      'model 1 short',
     ])
     const off = played([overflow(4)])
     await assert.rejects(runSteps(off.ports, { ...TURN, maxOverflowRetries: 0 }), { type: 'ContextOverflow' })

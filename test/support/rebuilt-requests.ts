@@ -29,7 +29,7 @@ export async function rebuiltRequests(kept: Kept): Promise<ModelRequest[]> {
   const requests: ModelRequest[] = []
   for (const event of kept.events) {
     if (event.type === 'assistant/message' && event.data.requestHead !== undefined)
-      requests.push(turnRequestAt(kept, event.data.requestHead))
+      requests.push(turnRequestAt(kept, event.data.requestHead, event.data.maxTokens))
     if (event.type !== 'compact/start') continue
     // The refused request was made of the log as it was before the attempt's copies.
     if (event.data.cause === 'context-overflow')
@@ -46,10 +46,10 @@ function at({ events }: Kept, head: number) {
   return { known, header, surface: { head, generation, nodes } }
 }
 
-function turnRequestAt(kept: Kept, head: number): ModelRequest {
+function turnRequestAt(kept: Kept, head: number, maxTokens?: number): ModelRequest {
   const { known, header, surface } = at(kept, head)
   const replies = known.filter(({ type }) => type === 'assistant/message').length
-  return turnRequest(kept.sessionId, header, surface.nodes, replies)
+  return turnRequest(kept.sessionId, header, surface.nodes, replies, maxTokens)
 }
 
 function beforeCopies({ events }: Kept, startSeq: number): number {

@@ -155,14 +155,51 @@ describe('what does not fit', { concurrency: 3 }, () => {
     assert.equal(fault.requests.at(-1)?.maxTokens, 8_192, 'the reply keeps its room')
   })
 
-  test('fault A08: with automatic compaction off it is never sent, and the turn says why', async () => {
-    const policy = { replyMaxTokens: 8_192, auto: false }
-    const fault = await faults.open({ window: 32_000, maxOutputTokens: 10_000, reply: done }, { policy })
-    await fault.seed(rounds(27, 1_000))
-    const { reason, error = '' } = await fault.say('Go on.')
-    assert.deepEqual([reason, fault.requests.length], ['error', 0])
-    assert.match(error, /8192 for the reply/)
+  const LARGE = { window: 100_000, maxOutputTokens: 40_000, reply: done }
+
+  test('fault A08: with automatic compaction off the reply is shorter, which is recorded and told once a turn; below the least reply nothing is sent', async () => {
+    const policy = { replyMaxTokens: 40_000, auto: false }
+    const model: FaultModel = {
+      ...LARGE,
+      reply: ({ index }) => (index === 0 ? { content: [call('c0')] } : 'Done.'),
+    }
+    const fault = await faults.open(model, { policy })
+    await fault.seed(rounds(66, 1_000))
+    assert.equal((await fault.say('Go on.')).reason, 'completed')
+    const events = await fault.sound()
+    const sent = fault.requests.map(({ maxTokens }) => maxTokens)
+    assert.equal(sent.length, 2)
+    assert.ok(sent.every((maxTokens) => maxTokens >= 10_000 && maxTokens < 40_000))
+    const replies = ofType(events, 'assistant/message').filter(({ turn }) => turn !== null)
+    assert.deepEqual(
+      replies.map(({ data }) => data.maxTokens),
+      sent,
+    )
+    const [notice, ...others] = ofType(events, 'session/notice')
+    assert.deepEqual([notice?.data.code, others.length], ['short-reply', 0])
+    assert.match(
+      notice?.data.message ?? '',
+      new RegExp(`window of 100000, .* ${sent[0]} tokens instead of 40000`),
+    )
+    await fault.seed(rounds(26, 1_000))
+    const { reason, error = '' } = await fault.say('And on.')
+    assert.deepEqual([reason, fault.requests.length], ['error', 2])
+    assert.match(error, /40000 for the reply/)
     await fault.sound()
+  })
+
+  test('fault A08: a compaction comes first, and a shorter reply when it failed; while the breaker holds, at once', async () => {
+    const policy = { replyMaxTokens: 40_000, summaryFallback: 'never' }
+    const fault = await faults.open({ ...LARGE, summary: '' }, { policy })
+    await fault.seed(rounds(66, 1_000))
+    assert.equal((await fault.say('Go on.')).reason, 'completed')
+    const turns = () => requestsFor('turn', fault).map(({ maxTokens }) => maxTokens < 40_000)
+    assert.deepEqual(turns(), [true])
+    const causes = async () => ofType(await fault.sound(), 'compact/start').map(({ data }) => data.cause)
+    assert.deepEqual(await causes(), ['pressure', 'context-overflow'])
+    assert.equal((await fault.say('And on.')).reason, 'completed')
+    assert.deepEqual(turns(), [true, true])
+    assert.equal((await causes()).length, 2, 'nothing was paid for while the breaker holds')
   })
 
   test('fault A09: what a provider tells beside its messages goes into no request', async () => {

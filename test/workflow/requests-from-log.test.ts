@@ -113,3 +113,15 @@ test('a summary in parts by a model of its own', async () => {
   assert.ok(await session.compactNow({ whenBusy: 'wait' }))
   await assertRebuilt(session, 5)
 })
+
+test('replies that are shorter than the policy says, as the input leaves no more room', async () => {
+  const models = [{ provider: 'scripted', model: '100000', maxOutputTokens: 40_000 }]
+  const session = await stage.spoken({ policy: { auto: false, replyMaxTokens: 40_000, models } })
+  await stage.append(session, ...Array.from({ length: 20 }, (_, n) => replied(n + 10, 3_300)))
+  await stage.talk(session, 'Read.')
+  const [whole, ...shorter] = stage.requestsOf(session, 'turn').map(({ maxTokens }) => maxTokens)
+  assert.equal(whole, 40_000)
+  assert.equal(shorter.length, 2)
+  for (const maxTokens of shorter) assert.ok(maxTokens < 40_000)
+  await assertRebuilt(session, 3)
+})

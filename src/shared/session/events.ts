@@ -92,7 +92,7 @@ export const attemptErrorSchema = z.strictObject({
 export type AttemptError = z.infer<typeof attemptErrorSchema>
 
 /** What people are told once. It stands in the log alone: the model can do nothing about it. */
-export const noticeCodeSchema = z.enum(['held', 'overhead', 'window-unknown', 'hook-failed'])
+export const noticeCodeSchema = z.enum(['held', 'overhead', 'window-unknown', 'hook-failed', 'short-reply'])
 export type NoticeCode = z.infer<typeof noticeCodeSchema>
 
 /** Why a paid call left nothing. */
@@ -140,6 +140,8 @@ export const eventDataSchemas = {
     interrupted: z.boolean().optional(),
     /** Head of the log when the request was built: it is made of the events before it, and can be built again from them. */
     requestHead: seq.optional(),
+    /** `max_tokens` of the request, where the input left no room for the policy's `replyMaxTokens`. */
+    maxTokens: z.int().positive().optional(),
   }),
   /**
    * A call of a turn that was paid, or may have been, and whose reply stands nowhere: it failed or was cancelled on its way, or its reply came when the
