@@ -140,11 +140,11 @@ describe('the key of a provider', () => {
   })
 
   test('and the address: no session and no file of the working folder changes them', {
-    timeout: 120_000,
+    timeout: 240_000,
   }, async () => {
     const { client, close, storePath, taskQueue } = await temporal()
     const store = sqliteStore({ path: storePath })
-    const sessions = new SessionClient({ client, store, taskQueue })
+    const sessions = new SessionClient({ client, store, taskQueue, workerTimeoutMs: 60_000 })
     const others = {
       base_url: trap.url,
       baseURL: trap.url,
@@ -153,7 +153,7 @@ describe('the key of a provider', () => {
     }
     const session = await sessions.start('elsewhere', { model: 'anthropic/claude-x', sampling: others })
     const before = far.received.length
-    const { reason } = await (await session.prompt('Where am I?')).result({ timeoutMs: 60_000 })
+    const { reason } = await (await session.prompt('Where am I?')).result({ timeoutMs: 120_000 })
     // They go to the provider like any setting, and it knows none of them.
     assert.equal(reason, 'error')
     assert.match(far.problems.splice(0).join(), /base_url: Extra inputs are not permitted/)

@@ -92,7 +92,7 @@ export async function openAcceptance(): Promise<Acceptance> {
     await real.store.append({ sessionId: session.id, actor, turn: null, events })
   }
   const talk: Acceptance['talk'] = async (session, prompt = 'Talk.') => {
-    const result = await (await session.prompt(prompt)).result({ timeoutMs: 60_000 })
+    const result = await (await session.prompt(prompt)).result({ timeoutMs: 120_000 })
     assert.equal(result.reason, 'completed')
     return result
   }

@@ -101,7 +101,6 @@ export class FakeSession {
     await eventually(
       () => this.turns.filter((turn) => turn.end !== undefined).length,
       (ended) => ended >= turns,
-      60_000,
     )
   }
 

@@ -77,7 +77,7 @@ function replyTo({ messages, index }: ModelRequest) {
 }
 
 export async function read(session: Session, count: number): Promise<void> {
-  await (await session.prompt(`Read ${count}.`)).result({ timeoutMs: 60_000 })
+  await (await session.prompt(`Read ${count}.`)).result({ timeoutMs: 120_000 })
   await whenIdle(session) // A workflow behind its store answers busy, and the client asks again under another id.
 }
 

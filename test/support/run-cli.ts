@@ -6,6 +6,9 @@ import { EXIT, exitCodeOf, failureText } from '../../src/cli/exit-codes.ts'
 import { createProgram } from '../../src/cli/program.ts'
 
 const TSX = import.meta.resolve('tsx')
+/** Workers of the command line are as late as those of the tests: see `late-reports.ts`. */
+const LATE =
+  process.env['LATE_REPORTS'] === undefined ? [] : ['--import', import.meta.resolve('./late-reports.ts')]
 const MAIN = fileURLToPath(new URL('../../src/cli/main.ts', import.meta.url))
 
 export interface CliRun {
@@ -44,7 +47,7 @@ export function startCli(
   input: string | null = '',
   cwd: string = process.cwd(),
 ): StartedCli {
-  const child = spawn(process.execPath, ['--import', TSX, MAIN, ...args], {
+  const child = spawn(process.execPath, ['--import', TSX, ...LATE, MAIN, ...args], {
     cwd,
     env: { ...process.env, ...WITHOUT_A_TERMINAL, ...env },
     stdio: 'pipe',

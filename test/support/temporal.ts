@@ -13,6 +13,7 @@ import {
   type WorkflowBundle,
 } from '@temporalio/worker'
 import { obtainServer } from '../../src/worker/dev-server/obtain-server.ts'
+import './late-reports.ts'
 
 // A real Temporal server for tests: the one in TEMPORAL_ADDRESS, else one started here. One bundle and one connection for a test file.
 

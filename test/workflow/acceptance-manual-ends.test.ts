@@ -112,7 +112,7 @@ describe('D10: the caller’s abort', { concurrency: true }, () => {
     )
     gate.open()
     await givesReason(waiting)
-    await turn.result({ timeoutMs: 60_000 })
+    await turn.result({ timeoutMs: 120_000 })
     assert.deepEqual(await ends(session), [])
   })
 
@@ -335,7 +335,6 @@ describe('D15: a request id', () => {
     await eventually(
       () => runIds(stage.client, session.id),
       (ids) => ids.length > runs,
-      30_000,
     )
     const head = (await session.stored())?.head
     await failsAs('KeyConflict', session.compactNow({ requestId: 'r', focus: 'other' }), /"r"/)

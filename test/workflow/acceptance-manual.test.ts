@@ -102,7 +102,7 @@ describe('a manual compaction', { concurrency: true }, () => {
     assert.equal((await stage.store.turnByRequest(session.id, 'meanwhile')) ?? null, null)
     gate.open()
     const result = (await compaction) ?? assert.fail('null')
-    assert.equal((await turn.result({ timeoutMs: 60_000 })).reason, 'completed')
+    assert.equal((await turn.result({ timeoutMs: 120_000 })).reason, 'completed')
     const request = stage.requestsOf(session, 'turn').at(-1) ?? assert.fail('no request')
     const asked = allText(request.messages)
     assert.equal(times(asked, 'Are you there?'), 1)
@@ -144,7 +144,7 @@ describe('a manual compaction', { concurrency: true }, () => {
     const waiting = session.compactNow(joined)
     assert.deepEqual(await stage.ofType(session, 'compact/start'), [], 'it waits')
     gate.open()
-    assert.equal((await turn.result({ timeoutMs: 60_000 })).reason, 'completed')
+    assert.equal((await turn.result({ timeoutMs: 120_000 })).reason, 'completed')
     const result = (await waiting) ?? assert.fail('null')
     assert.deepEqual([result.turn, result.compactionId], [2, 'manual.by-signal'])
     const log = await stage.log(session)
@@ -167,7 +167,7 @@ describe('a manual compaction', { concurrency: true }, () => {
       ({ waitingCompactions }) => waitingCompactions === 1,
     )
     gate.open()
-    await turn.result({ timeoutMs: 60_000 })
+    await turn.result({ timeoutMs: 120_000 })
     assert.equal((await waiting)?.turn, null)
   })
 

@@ -149,7 +149,7 @@ test('H2: images and documents go along unchanged, or become labels for a summar
   for (const blind of [false, true]) {
     const summarizer = { provider: 'scripted', model: '100000-blind' }
     const session = await stage.spoken(blind ? { policy: { summarizer } } : {})
-    await (await session.prompt([PICTURE, PAPER, text('Look.')])).result({ timeoutMs: 60_000 })
+    await (await session.prompt([PICTURE, PAPER, text('Look.')])).result({ timeoutMs: 120_000 })
     await stage.talk(session)
     assert.ok(await session.compactNow({ whenBusy: 'wait' }))
     const asked = stage.requestsOf(session, 'summary')[0]?.messages ?? []

@@ -216,10 +216,10 @@ describe('an activity of the user’s own is a tool', { concurrency: true }, () 
       const turn = await session.prompt(callsOf([[name, {}]]))
       await runs
       await session.cancelTurn({ reason: 'enough' })
-      assert.equal((await turn.result({ timeoutMs: 60_000 })).reason, 'aborted')
+      assert.equal((await turn.result({ timeoutMs: 120_000 })).reason, 'aborted')
       if (hears) await stops
       const next = await session.prompt('Go on.')
-      assert.equal((await next.result({ timeoutMs: 60_000 })).reason, 'completed')
+      assert.equal((await next.result({ timeoutMs: 120_000 })).reason, 'completed')
       assert.deepEqual(calls.get(session.id), [hears ? 'waits' : 'slow'], 'once')
     })
   }

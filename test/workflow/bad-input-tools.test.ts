@@ -289,7 +289,12 @@ describe('tools that no session can be given', () => {
   })
 
   test('a call of `compact` where the policy does not offer it runs nothing', async () => {
-    const sessions = new SessionClient({ client: real.client, store: real.store, taskQueue: real.taskQueue })
+    const sessions = new SessionClient({
+      client: real.client,
+      store: real.store,
+      taskQueue: real.taskQueue,
+      workerTimeoutMs: 60_000,
+    })
     const session = await sessions.start(`no-compact-${Date.now()}`, {
       model: 'scripted/x',
       tools: ['quick'],

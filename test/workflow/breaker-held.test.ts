@@ -124,7 +124,7 @@ describe('automatic compaction that does not help', { concurrency: true }, () =>
   test('A8 a window that nobody knows: pressure is off and says so once; an overflow is still recovered from', async () => {
     const session = await real.start({ model: 'mystery/one' })
     for (const text of ['One.', 'Two.'])
-      assert.equal((await (await session.prompt(text)).result({ timeoutMs: 60_000 })).reason, 'completed')
+      assert.equal((await (await session.prompt(text)).result({ timeoutMs: 120_000 })).reason, 'completed')
     const events = await real.log(session)
     const notices = ofType(events, 'session/notice')
     assert.deepEqual(

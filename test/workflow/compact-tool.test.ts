@@ -51,7 +51,7 @@ async function run(script: readonly ScriptedReply[], summary?: string) {
   scripts.set(session.id, script)
   if (summary !== undefined) summaries.set(session.id, summary)
   const turn = await session.prompt('Read the words, then tidy up.')
-  assert.equal((await turn.result({ timeoutMs: 60_000 })).reason, 'completed')
+  assert.equal((await turn.result({ timeoutMs: 120_000 })).reason, 'completed')
   const asked = requests.get(session.id) ?? []
   for (const { messages } of asked) assert.deepEqual(requestProblems(messages), [])
   return { session, events: await real.log(session), asked }

@@ -172,10 +172,13 @@ describe('compactions that a person asked for', { concurrency: true }, () => {
     )
     assert.deepEqual(settled, ['settle a refused InvalidSpan: span 7:3 is not on the surface'])
     assert.deepEqual(started.session.lines('compact'), [])
+    await eventually(
+      () => started.handle.query(sessionStateQuery),
+      ({ status }) => status === 'idle',
+    )
     const [record] = await historyOf(started)
     assert.deepEqual([record?.compactionId, record?.cause, record?.outcome], ['region.a', 'region', 'failed'])
     assert.match(record?.errorMessage ?? '', /span 7:3/)
-    assert.equal((await started.handle.query(sessionStateQuery)).status, 'idle')
   })
 
   test('D10 the last caller’s cancel ends the attempt with its reason; an earlier one only takes itself back', async () => {

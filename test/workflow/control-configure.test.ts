@@ -42,7 +42,7 @@ async function inATurn<T>(session: Session, reads: number, meanwhile: () => Prom
   )
   gate.open()
   const done = await asked
-  assert.equal((await turn.result({ timeoutMs: 60_000 })).reason, 'completed')
+  assert.equal((await turn.result({ timeoutMs: 120_000 })).reason, 'completed')
   return done
 }
 

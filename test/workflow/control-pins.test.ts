@@ -26,7 +26,7 @@ const ofType = async (session: Session, type: string) =>
 describe('pins', { concurrency: true }, () => {
   test('H6 a text and a message by seq stay byte for byte over compactions; one that is taken back is in the next no more', async () => {
     const session = await start()
-    await (await session.prompt('The code word is “Brünnhilde”; pay 17 €.')).result({ timeoutMs: 60_000 })
+    await (await session.prompt('The code word is “Brünnhilde”; pay 17 €.')).result({ timeoutMs: 120_000 })
     const [said] = await ofType(session, 'user/message')
     const rule = await session.pin(RULE, { requestId: 'rule' })
     const word = await session.pin({ seq: said?.seq ?? -1 })
@@ -66,7 +66,7 @@ describe('pins', { concurrency: true }, () => {
 
   test('`<keep>` in a prompt is taken back by its id', async () => {
     const session = await start()
-    await (await session.prompt('<keep>Blue is the colour.</keep> Read 0.')).result({ timeoutMs: 60_000 })
+    await (await session.prompt('<keep>Blue is the colour.</keep> Read 0.')).result({ timeoutMs: 120_000 })
     const [said] = await ofType(session, 'user/message')
     await failsAs('InvalidInput', session.unpin('nobody'), /the ids are keep\.\d+\.0/)
     await session.unpin(`keep.${said?.seq}.0`)

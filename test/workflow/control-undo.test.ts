@@ -147,7 +147,7 @@ describe('undo', { concurrency: true }, () => {
     )
     gate.open()
     const { seq } = await undoing
-    assert.equal((await turn.result({ timeoutMs: 60_000 })).reason, 'completed')
+    assert.equal((await turn.result({ timeoutMs: 120_000 })).reason, 'completed')
     const around = (await real.log(session)).filter((event) => event.turn === 2 || event.seq === seq)
     const types = around.map((event) => event.type)
     assert.deepEqual(types.slice(types.indexOf('tool/result'), types.indexOf('tool/result') + 4), [

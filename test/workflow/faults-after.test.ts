@@ -126,7 +126,7 @@ describe('after a compaction', { concurrency: true }, () => {
     await third.reached
     await fault.session.requestCompaction({ requestId: 'by-hand' })
     third.open()
-    assert.equal((await turn.result({ timeoutMs: 60_000 })).reason, 'completed')
+    assert.equal((await turn.result({ timeoutMs: 120_000 })).reason, 'completed')
     const events = await fault.sound()
     const [start] = ofType(events, 'compact/start')
     assert.deepEqual([start?.data.turn, endings(events)], [1, ['compacted']])
@@ -152,7 +152,7 @@ describe('after a compaction', { concurrency: true }, () => {
     const turn = await fault.session.prompt('Waits.')
     held.open()
     assert.ok(await compacted)
-    assert.equal((await turn.result({ timeoutMs: 60_000 })).reason, 'completed')
+    assert.equal((await turn.result({ timeoutMs: 120_000 })).reason, 'completed')
     await whenIdle(fault.session)
     assert.equal(turnsOf(fault.requests).length, 1)
     assert.deepEqual(fault.requests.at(-1)?.messages.at(-1)?.content, [text('Waits.')])

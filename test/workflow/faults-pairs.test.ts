@@ -70,7 +70,7 @@ describe('calls and their results', { concurrency: 3 }, () => {
       await gate.reached
       await fault.session.requestCompaction({ requestId: 'early' })
       gate.open()
-      assert.equal((await turn.result({ timeoutMs: 60_000 })).reason, 'completed')
+      assert.equal((await turn.result({ timeoutMs: 120_000 })).reason, 'completed')
       for (let n = 0; n < 3; n++) await fault.say(`Question ${n}.`)
       assert.ok(await fault.session.compactNow())
       await fault.say('One more.')
@@ -108,7 +108,7 @@ describe('calls and their results', { concurrency: 3 }, () => {
     await gate.reached
     await fault.session.prompt('Steer to the left.', { requestId: 'U2', delivery: 'next-step' })
     gate.open()
-    assert.equal((await turn.result({ timeoutMs: 60_000 })).reason, 'completed')
+    assert.equal((await turn.result({ timeoutMs: 120_000 })).reason, 'completed')
     await fault.say('And then?')
     const events = await fault.sound()
     assert.ok(endings(events).includes('compacted'))
@@ -148,7 +148,7 @@ describe('calls and their results', { concurrency: 3 }, () => {
       (results) => results === 1,
     )
     await fault.session.cancelTurn({ reason: 'changed my mind' })
-    assert.equal((await turn.result({ timeoutMs: 60_000 })).reason, 'aborted')
+    assert.equal((await turn.result({ timeoutMs: 120_000 })).reason, 'aborted')
     gate.open()
     await eventually(
       () => late,

@@ -107,7 +107,7 @@ describe('in the middle of a turn', { concurrency: 3 }, () => {
       await assert.rejects(fault.session.compactNow(), { code: 'busy' })
       await fault.session.requestCompaction({ requestId: 'later' })
       gate.open()
-      assert.equal((await turn.result({ timeoutMs: 60_000 })).reason, 'completed')
+      assert.equal((await turn.result({ timeoutMs: 120_000 })).reason, 'completed')
       const events = await fault.sound()
       assert.deepEqual(endings(events), ['compacted'])
       assert.deepEqual(fault.ran, ['t1'])

@@ -65,7 +65,7 @@ type ToolResult = Extract<SessionEvent, { type: 'tool/result' }>
 /** One turn; the results of its calls. */
 async function turnOf(session: Session, ...calls: Call[]): Promise<ToolResult[]> {
   const turn = await session.prompt(JSON.stringify(calls))
-  assert.equal((await turn.result({ timeoutMs: 60_000 })).reason, 'completed')
+  assert.equal((await turn.result({ timeoutMs: 120_000 })).reason, 'completed')
   const events = await real.log(session)
   return events.filter((event): event is ToolResult => event.type === 'tool/result').slice(-calls.length)
 }

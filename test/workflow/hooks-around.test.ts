@@ -233,7 +233,7 @@ describe('hooks around a compaction', () => {
     for (const [afterCompaction, expected] of answers) {
       hooks = { afterCompaction }
       const turn = await session.prompt('Read more words.')
-      await turn.result({ timeoutMs: 60_000 })
+      await turn.result({ timeoutMs: 120_000 })
       const result = await session.compactNow({ whenBusy: 'wait' })
       assert.ok(result !== null)
       const [record] = await eventually(

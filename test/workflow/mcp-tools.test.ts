@@ -149,7 +149,7 @@ describe('tools of an MCP server', () => {
     const turn = await session.prompt(callsOf([['slow__waits', {}]]))
     await eventually(logOf('slow').read, (log) => log.includes('begin waits'), 60_000)
     await session.cancelTurn({ reason: 'enough' })
-    assert.equal((await turn.result({ timeoutMs: 60_000 })).reason, 'aborted')
+    assert.equal((await turn.result({ timeoutMs: 120_000 })).reason, 'aborted')
     await eventually(logOf('slow').read, (log) => log.includes('cancelled waits'))
     assert.match(await said('slow__get_pid'), /^\d+$/)
   })
