@@ -4,6 +4,7 @@ import {
   mediaIn,
   planMediaRefusal,
   planMediaRelief,
+  planTooWide,
 } from '../shared/compaction/media.ts'
 import { type Copy, shadowEvents } from '../shared/compaction/prune.ts'
 import {
@@ -16,6 +17,7 @@ import type { Actor, SurfaceSnapshot } from '../shared/ports/store.ts'
 import { offersHistory } from '../shared/recall/history-tool.ts'
 import { type ContentBlock, isToolResult } from '../shared/session/content.ts'
 import type { SurfaceNode } from '../shared/session/events.ts'
+import { imageSize } from '../shared/tokens/image-size.ts'
 import { priceContent } from '../shared/tokens/price.ts'
 import type { ActivityDeps } from './deps.ts'
 import type { MicroPlace } from './micro-pass.ts'
@@ -48,14 +50,30 @@ export async function mediaPass(
   })
 }
 
-/** What to leave out after a refusal: the image that it names, or half of the bytes. Null when it is about something else. */
+/** What to leave out after a refusal: the image that it names, those that are too wide like it, or half of the bytes. Null when it is about something else. */
 export function mediaRemedy(error: unknown, { messages }: ModelRequest): MediaPlan | null {
   if (error instanceof RefusedMediaError) {
     const refused = blockAt(messages, error.place) ?? newestMedia(messages)
-    return refused === undefined ? null : (nodes, tool) => planMediaRefusal(nodes, refused, tool)
+    return refused === undefined ? null : withoutRefused(refused, error)
   }
   if (!(error instanceof ContextOverflowError && error.named.tooManyBytes)) return null
   return (nodes, tool) => planMediaRelief(nodes, { needBytes: mediaBytes(nodes) / 2 }, tool)
+}
+
+/** Of images that are too wide all that must leave at once: each further request has all their bytes. */
+const withoutRefused =
+  (refused: ContentBlock, { tooWide }: RefusedMediaError): MediaPlan =>
+  (nodes, tool) => {
+    if (tooWide === null) return planMediaRefusal(nodes, refused, tool)
+    const { many, pixels } = tooWide
+    const wide = planTooWide(nodes, { many, isTooWide: (image) => isWider(image, pixels) }, tool)
+    return wide.length > 0 ? wide : planMediaRefusal(nodes, refused, tool)
+  }
+
+function isWider({ source }: ContentBlock, pixels: number): boolean {
+  const data = typeof source === 'object' && source !== null && 'data' in source ? source.data : undefined
+  const size = typeof data === 'string' ? imageSize(data) : undefined
+  return size !== undefined && Math.max(size.width, size.height) > pixels
 }
 
 type Messages = ModelRequest['messages']

@@ -3,6 +3,7 @@ import { describe, test } from 'node:test'
 import { issuedProblems } from '../support/anthropic/issued-replies.ts'
 import type { Json } from '../support/anthropic/valid-blocks.ts'
 import { headerProblems, requestBodyProblems } from '../support/anthropic/valid-request.ts'
+import { png as pngOf } from '../support/png.ts'
 
 // The judge of every request of the live agent: one wrong request for each of its rules, so that a silent judge is not taken for a good client.
 
@@ -15,6 +16,8 @@ const thought = { type: 'thinking', thinking: 'Hm.', signature: 'sig' }
 const search = { type: 'server_tool_use', id: 'srvtoolu_1', name: 'web_search', input: {} }
 const found = { type: 'web_search_tool_result', tool_use_id: 'srvtoolu_1', content: [] }
 const png = { type: 'base64', media_type: 'image/png', data: 'iVBORw0KGgo=' }
+const picture = (width: number, height: number) => pngOf(width, height, 64)
+const pictures = (count: number) => Array.from({ length: count }, () => picture(2_000, 2_000))
 const tool = { name: 'look', description: 'Looks.', input_schema: { type: 'object', properties: { at: {} } } }
 const mark = { cache_control: { type: 'ephemeral' } }
 const marked = (words: string, ttl?: string) => ({
@@ -44,6 +47,12 @@ const WRONG: readonly (readonly [what: string, change: object, problem: RegExp])
   ['an unknown key', { betas: ['x'] }, /betas: Extra inputs/],
   ['no model', { model: '' }, /model: Field required/],
   ['no room for a reply', { max_tokens: 0 }, /max_tokens/],
+  ['a reply longer than the model gives', { max_tokens: 64_001 }, /max_tokens: 64001 > 64000/],
+  [
+    'a reply longer than a large model gives',
+    { model: 'claude-opus-5-5', max_tokens: 128_001 },
+    /max_tokens: 128001 > 128000/,
+  ],
   ['a fraction of a token', { max_tokens: 1.5 }, /max_tokens/],
   ['a temperature beside reasoning', { temperature: 0.5 }, /temperature may only be 1/],
   ['a stop sequence of spaces', { stop_sequences: [' '] }, /stop_sequences/],
@@ -136,6 +145,33 @@ const WRONG: readonly (readonly [what: string, change: object, problem: RegExp])
     talk(user({ type: 'image', source: { ...png, media_type: 'image/jpeg' } })),
     /does not begin as image\/jpeg/,
   ],
+  [
+    'a document that is none',
+    talk(
+      user({ type: 'document', source: { type: 'base64', media_type: 'application/pdf', data: png.data } }),
+    ),
+    /does not begin as application\/pdf/,
+  ],
+  [
+    'a picture that is cut in a byte',
+    talk(user({ type: 'image', source: { ...png, data: 'iVBORw0KGgo' } })),
+    /no base64/,
+  ],
+  [
+    'a picture that is too wide',
+    talk(user(picture(8_001, 8))),
+    /messages\.0\.content\.0\.image.*: 8000 pixels/,
+  ],
+  ['a picture that is too high', talk(user(text('a'), picture(8, 8_001))), /messages\.0\.content\.1\.image/],
+  [
+    'among many pictures one that is too wide, in a result',
+    talk(
+      asks,
+      assistant(call),
+      user({ ...result, content: [text('a'), picture(2_001, 8)] }, ...pictures(20)),
+    ),
+    /messages\.2\.content\.0\.tool_result\.content\.1\.image.* for many-image requests: 2000 pixels/,
+  ],
   ['a picture that is no base64', talk(user({ type: 'image', source: { ...png, data: '%' } })), /no base64/],
   [
     'five marks',
@@ -149,6 +185,25 @@ const WRONG: readonly (readonly [what: string, change: object, problem: RegExp])
 describe('the judge of requests', () => {
   test('a valid request has no problem', () => {
     assert.deepEqual(requestBodyProblems(JSON.stringify(VALID)), [])
+  })
+
+  test('twenty large pictures and many small ones are valid', () => {
+    const large = Array.from({ length: 20 }, () => picture(8_000, 8_000))
+    for (const content of [large, pictures(60)])
+      assert.deepEqual(requestBodyProblems(JSON.stringify({ ...VALID, ...talk(user(...content)) })), [])
+  })
+
+  test('reads the sides of a JPEG and a GIF', () => {
+    const jpeg = [0xff, 0xd8, 0xff, 0xe0, 0, 4, 1, 1, 0xff, 0xc2, 0, 11, 8, 0x20, 0, 0, 9, 1]
+    const gif = [0x47, 0x49, 0x46, 0x38, 0x39, 0x61, 9, 0, 0, 0x20]
+    for (const [type, bytes] of [
+      ['image/jpeg', jpeg],
+      ['image/gif', gif],
+    ] as const) {
+      const data = Buffer.from(bytes).toString('base64')
+      const content = user({ type: 'image', source: { type: 'base64', media_type: type, data } })
+      assert.match(requestBodyProblems(JSON.stringify({ ...VALID, ...talk(content) })).join(), /8000 pixels/)
+    }
   })
 
   for (const [what, change, problem] of WRONG)

@@ -5,10 +5,12 @@ import {
   mediaBytes,
   planMediaRefusal,
   planMediaRelief,
+  planTooWide,
 } from '../../src/shared/compaction/media.ts'
 import { coversOf, renderPointer } from '../../src/shared/compaction/pointer.ts'
 import { type ContentBlock, text } from '../../src/shared/session/content.ts'
 import type { SurfaceNode } from '../../src/shared/session/events.ts'
+import { imageSize } from '../../src/shared/tokens/image-size.ts'
 import { png } from '../support/png.ts'
 
 // Images and documents leave the surface by bytes, the oldest first, or because the provider refuses one.
@@ -98,6 +100,36 @@ test('a refused image leaves wherever it stands, in a prompt that waits as well'
     String(copies[0]?.content[0]?.['text']),
     /left out, since the provider refuses it; it is event #\d+\]$/,
   )
+})
+
+describe('images with sides that the provider refuses', () => {
+  const wide = () => png(2_500, 10, 400)
+  const isTooWide = (image: ContentBlock) =>
+    (imageSize((image['source'] as { data: string }).data)?.width ?? 0) > 2_000
+  const place = (nodes: readonly SurfaceNode[], many: boolean) =>
+    planTooWide(nodes, { many, isTooWide }, false).map(
+      ({ target, content }) => `${nodes.indexOf(target)}: ${kinds(content)}`,
+    )
+
+  test('leave all, whatever their number, where it takes none of them', () => {
+    const nodes = [prompt(wide(), shot()), reply(), prompt(wide())]
+    assert.deepEqual(place(nodes, false), ['0: text image', '2: text'])
+  })
+
+  test('leave from the oldest on, until there are few: of what the model has seen some more', () => {
+    const some = (count: number) => Array.from({ length: count }, wide)
+    const unseen = [prompt(...some(23))]
+    assert.deepEqual(place(unseen, true), [`0: ${'text '.repeat(3)}${'image '.repeat(20).trim()}`])
+    const seen = [result(...some(4)), result(...some(6)), reply(), prompt(...some(11))]
+    assert.deepEqual(place(seen, true), ['0: text text text text', '1: text text image image image image'])
+    const small = Array.from({ length: 30 }, () => shot())
+    assert.deepEqual(place([prompt(wide(), ...small), reply()], true), [
+      `0: text ${'image '.repeat(30).trim()}`,
+    ])
+    assert.deepEqual(place([prompt(...some(20)), reply()], true), [
+      `0: ${'text '.repeat(5)}${'image '.repeat(15).trim()}`,
+    ])
+  })
 })
 
 test('fault O04: a checkpoint names the newest events whose pictures are not visible any more, those of earlier checkpoints too', () => {

@@ -42,6 +42,18 @@ describe('a refused image or document', () => {
       assert.match(found.message, /^400 /)
     })
 
+  test('for its sides: by how many pixels, and whether only among many', () => {
+    const tooWide = (message: string) => refusedMediaOf(refused(400, message))?.tooWide
+    const dimensions =
+      'messages.1.content.0.image.source.base64.data: At least one of the image dimensions exceed max allowed size'
+    assert.deepEqual(tooWide(`${dimensions}: 8000 pixels`), { pixels: 8_000, many: false })
+    assert.deepEqual(tooWide(`${dimensions} for many-image requests: 2000 pixels`), {
+      pixels: 2_000,
+      many: true,
+    })
+    assert.equal(tooWide('Could not process image'), null)
+  })
+
   for (const [status, message] of [
     [400, 'prompt is too long: 207368 tokens > 200000 maximum'],
     [400, 'messages.3.content.1.tool_use.id: String should match pattern'],

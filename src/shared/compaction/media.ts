@@ -52,6 +52,8 @@ export function planMediaRelief(
   })
 }
 
+const REFUSED = 'left out, since the provider refuses it'
+
 /** Labels in the place of one image or document that the provider refuses, wherever the same one stands. */
 export function planMediaRefusal(
   nodes: readonly SurfaceNode[],
@@ -60,14 +62,44 @@ export function planMediaRefusal(
 ): Copy[] {
   const source = JSON.stringify(refused['source'])
   return nodes.flatMap((node) =>
-    relabel(
-      node,
-      historyTool,
-      'left out, since the provider refuses it',
-      (block) => JSON.stringify(block['source']) === source,
-    ),
+    relabel(node, historyTool, REFUSED, (block) => JSON.stringify(block['source']) === source),
   )
 }
+
+/** Above this number of images the Messages API takes only smaller ones. */
+const MANY_IMAGES = 20
+/** How many are left of them, as far as the model has seen what goes: not every further image may change old messages. */
+const FEWER_IMAGES = 15
+
+export interface TooWideImages {
+  /** Whether the provider takes them as long as there are few images. */
+  readonly many: boolean
+  isTooWide(image: ContentBlock): boolean
+}
+
+/**
+ * Labels in the place of images whose sides the provider refuses: of all, or, where it takes them as long as there are few images, of the oldest. Empty when
+ * no image of the surface is one.
+ */
+export function planTooWide(
+  nodes: readonly SurfaceNode[],
+  { many, isTooWide }: TooWideImages,
+  historyTool: boolean,
+): Copy[] {
+  const images = nodes.flatMap(({ data }) => data.content.flatMap(mediaIn)).filter(isImage).length
+  const unseen = firstUnseen(nodes)
+  let left = 0
+  return nodes.flatMap((node, index) => {
+    const enough = many ? images - (index < unseen ? FEWER_IMAGES : MANY_IMAGES) : images
+    return relabel(node, historyTool, REFUSED, (block) => {
+      if (left >= enough || !isTooWide(block)) return false
+      left++
+      return true
+    })
+  })
+}
+
+const isImage = ({ type }: ContentBlock): boolean => type === 'image'
 
 /** UTF-8 bytes of all images and documents of a surface that may be left out. */
 export const mediaBytes = (nodes: readonly SurfaceNode[]): number =>

@@ -103,12 +103,24 @@ export class ModelCallError extends Error {
 export class RefusedMediaError extends Error {
   override readonly name = 'RefusedMediaError'
   readonly place: MediaPlace | null
+  readonly tooWide: TooWide | null
 
-  /** @param message in the provider's own words @param place where it stands in `messages`; null when the provider did not say */
-  constructor(message: string, place: MediaPlace | null) {
+  /**
+   * @param message in the provider's own words
+   * @param place where it stands in `messages`; null when the provider did not say
+   * @param tooWide the limit that its sides exceed; null when it was refused for something else
+   */
+  constructor(message: string, place: MediaPlace | null, tooWide: TooWide | null = null) {
     super(message)
     this.place = place
+    this.tooWide = tooWide
   }
+}
+
+/** Pixels that a side of an image may have; `many`: only because the request has many images. */
+export interface TooWide {
+  readonly pixels: number
+  readonly many: boolean
 }
 
 /** Indexes into `messages`, its `content`, and the content of a tool result there. */

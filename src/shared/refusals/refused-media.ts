@@ -1,4 +1,4 @@
-import { type MediaPlace, RefusedMediaError } from '../ports/model.ts'
+import { type MediaPlace, RefusedMediaError, type TooWide } from '../ports/model.ts'
 import { errorFields } from './error-fields.ts'
 import { redact } from './redact.ts'
 
@@ -16,7 +16,14 @@ export function refusedMediaOf(error: unknown): RefusedMediaError | null {
   if (status !== undefined && (status < 400 || status >= 500 || status === 429)) return null
   const place = placeIn(text)
   if (place === null && !WORDS.test(text)) return null
-  return new RefusedMediaError(redact(error instanceof Error ? error.message : text), place)
+  return new RefusedMediaError(redact(error instanceof Error ? error.message : text), place, tooWideIn(text))
+}
+
+const TOO_WIDE = /dimensions? exceeds? max allowed size( for many-image requests)?: (\d+) pixels/i
+
+function tooWideIn(text: string): TooWide | null {
+  const [, many, pixels] = TOO_WIDE.exec(text) ?? []
+  return pixels === undefined ? null : { pixels: Number(pixels), many: many !== undefined }
 }
 
 function placeIn(text: string): MediaPlace | null {

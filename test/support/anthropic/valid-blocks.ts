@@ -14,7 +14,7 @@ interface Shape {
 const NAME = /^[A-Za-z0-9_-]{1,128}$/
 const ID = /^[A-Za-z0-9_-]+$/
 const IMAGE_TYPES = ['image/jpeg', 'image/png', 'image/gif', 'image/webp']
-const BASE64 = /^[A-Za-z0-9+/]+={0,2}$/
+const isBase64 = (data: string) => data.length % 4 === 0 && /^[A-Za-z0-9+/]+={0,2}$/.test(data)
 
 const filled = (block: Json, ...names: string[]) => {
   const missing = names.find((name) => typeof block[name] !== 'string' || block[name] === '')
@@ -125,7 +125,7 @@ function sourceProblem({ source }: Json, types: readonly string[]): string | und
     case 'base64':
       if (!types.includes(String(source['media_type'])))
         return `media_type ${source['media_type']} is not taken`
-      if (!BASE64.test(String(source['data']))) return 'data is no base64'
+      if (!isBase64(String(source['data']))) return 'data is no base64'
       return magicProblem(source)
     default:
       return `source type ${source['type']} is not known`

@@ -1,4 +1,5 @@
 import { isObject, type Json } from './valid-blocks.ts'
+import { imageProblems } from './valid-images.ts'
 import { messageProblems } from './valid-messages.ts'
 
 // Judges a request to the Messages API as strictly as the API does, and a little more: roles must alternate, where the API would join them.
@@ -28,6 +29,7 @@ export function requestBodyProblems(json: string, { future = [] }: Expected = {}
     ...numberProblems(body),
     ...headProblems(body),
     ...messageProblems(body['messages'], future),
+    ...imageProblems(body['messages']),
     ...thinkingProblems(body),
     ...markProblems(body),
     ...(loneSurrogate(json) ? ['the body has a lone surrogate'] : []),
@@ -48,6 +50,10 @@ export function headerProblems(headers: Readonly<Record<string, string | string[
   return problems
 }
 
+/** Tokens of a reply, as the provider's pages had them on 2026-11-30; of any other model those that the server of tests tells. */
+const LONG_REPLIES = /^claude-(?:fable-5|(?:opus|sonnet|haiku)-5|opus-4-[678]|sonnet-4-6)(?:-|$)/
+const replyLimit = (model: string): number => (LONG_REPLIES.test(model) ? 128_000 : 64_000)
+
 function numberProblems({
   model,
   max_tokens: maxTokens,
@@ -57,6 +63,11 @@ function numberProblems({
 }: Json): string[] {
   const problems: string[] = []
   if (typeof model !== 'string' || model === '') problems.push('model: Field required')
+  const most = replyLimit(String(model))
+  if (Number(maxTokens) > most)
+    problems.push(
+      `max_tokens: ${String(maxTokens)} > ${most}, which is the maximum allowed number of output tokens for ${String(model)}`,
+    )
   if (!Number.isInteger(maxTokens) || Number(maxTokens) < 1) problems.push(`max_tokens: ${String(maxTokens)}`)
   if (!Array.isArray(stops) || stops.some((stop) => typeof stop !== 'string' || !/\S/.test(stop)))
     problems.push('stop_sequences: each must contain more than whitespace')
