@@ -19,6 +19,7 @@ import { archivePath } from './archive/archive-surface.ts'
 import { checkpointSource } from './checkpoint-source.ts'
 import { closeWithError } from './close-attempt.ts'
 import type { ActivityDeps } from './deps.ts'
+import { failedBefore } from './failed-models.ts'
 import { asOwner } from './owner.ts'
 import { countReplies, loadMeter, loadSession, readingOf } from './session-view.ts'
 import { plannedSpan } from './summary-input.ts'
@@ -111,6 +112,7 @@ async function commitEvents(deps: ActivityDeps, input: CommitInput, ready: Ready
   const last = span.at(-1)
   if (first === undefined || last === undefined) throw new Error(`Attempt ${compactionId} has an empty span.`)
   const accepted = ready.summary.summary
+  const failed = await failedBefore(deps, input, session.header)
   const built = buildCheckpoint({
     ...(await checkpointSource(deps, session, span, archivePath(session, ready.row))),
     tail: surface.nodes.slice(surface.nodes.findIndex((node) => node.seq === last.seq) + 1),
@@ -135,6 +137,7 @@ async function commitEvents(deps: ActivityDeps, input: CommitInput, ready: Ready
       model: accepted?.model ?? 'deterministic',
       ...(accepted?.maxTokens === undefined ? {} : { maxTokens: accepted.maxTokens }),
       ...(accepted?.usage === undefined ? {} : { usage: accepted.usage }),
+      ...(failed.length === 0 ? {} : { failed }),
       lost: built.lost,
       ledger: built.ledger,
     },
@@ -154,12 +157,16 @@ async function commitEvents(deps: ActivityDeps, input: CommitInput, ready: Ready
   return { summary, checkpoint }
 }
 
+/** `provider/model`, undefined for a checkpoint that code wrote. */
+const makerOf = ({ summary }: StoredSummary): string | undefined =>
+  summary === null ? undefined : `${summary.provider}/${summary.model}`
+
 /** The numbers after the commit, from the surface as it will be: the checkpoint in the span's place. */
 function afterCommit(
   deps: ActivityDeps,
   input: CommitInput,
   ready: Ready,
-  { checkpoint }: CommitEvents,
+  { checkpoint, summary }: CommitEvents,
 ): { outcome: CompactionOutcome; meter: MeterState } {
   const shadowed = new Set(ready.plan.shadowedSeqs)
   const at = ready.surface.nodes.findIndex((node) => shadowed.has(node.seq))
@@ -187,6 +194,8 @@ function afterCommit(
   })
   // With what the breaker learned: a pass that did not help holds the next one already in this reading.
   const reading = readingOf({ header: session.header, snapshot, meter: learned, replies, nowMs })
+  const maker = makerOf(ready.summary)
+  const { failed = [] } = summary.data
   const outcome: CompactionOutcome = {
     v: 1,
     compactionId: input.compactionId,
@@ -194,6 +203,14 @@ function afterCommit(
     ...(input.deterministic ? { reason: 'deterministic' } : {}),
     reading,
     paid: input.paid,
+    ...(maker === undefined ? {} : { model: maker }),
+    ...(failed.length === 0
+      ? {}
+      : {
+          failedModels: failed
+            .map(({ provider, model, reason }) => `${provider}/${model} (${reason})`)
+            .join(', '),
+        }),
   }
   return { outcome, meter: learned }
 }

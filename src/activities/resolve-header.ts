@@ -2,7 +2,8 @@ import { type ModelFacts, resolvePolicy } from '../shared/compaction/policy.ts'
 import type { ModelRef, ResolvedPolicy } from '../shared/compaction/policy-schema.ts'
 import { PRESETS } from '../shared/compaction/presets.ts'
 import { thinkingBudget } from '../shared/compaction/summary-request.ts'
-import { SessionError } from '../shared/errors.ts'
+import { isSessionError, SessionError } from '../shared/errors.ts'
+import { ModelCallError } from '../shared/ports/model.ts'
 import type { SessionStart } from '../shared/protocol.ts'
 import { HISTORY_TOOL } from '../shared/recall/history-tool.ts'
 import type { Header, ToolDefinition } from '../shared/session/events.ts'
@@ -20,8 +21,8 @@ export async function resolveHeader(deps: ActivityDeps, start: SessionStart): Pr
   const facts = model === null ? null : await factsOf(deps, model)
   const preset = presetOf(start.preset)
   const draft = resolvePolicy(start.policy ?? {}, facts, preset)
-  const policy = await withSummarizer(deps, draft, (summarizer) =>
-    resolvePolicy(start.policy ?? {}, facts, preset, summarizer),
+  const policy = await withSummarizer(deps, draft, (summarizers) =>
+    resolvePolicy(start.policy ?? {}, facts, preset, summarizers),
   )
   const { sampling = {} } = start
   requireRoomToThink(sampling, policy.replyMaxTokens)
@@ -84,14 +85,35 @@ export async function factsOf(deps: ActivityDeps, ref: ModelRef): Promise<ModelF
   return { ...ref, contextWindow, maxOutputTokens }
 }
 
-/** The policy with the window of its summarizer, which only its client knows. A summarizer of the worker's own needs no client. */
+/** The policy with the windows of its summarizers, which only their clients know. A summarizer of the worker's own needs no client. */
 export async function withSummarizer(
   deps: ActivityDeps,
   draft: ResolvedPolicy,
-  resolve: (facts: ModelFacts) => ResolvedPolicy,
+  resolve: (facts: readonly ModelFacts[]) => ResolvedPolicy,
 ): Promise<ResolvedPolicy> {
-  if (draft.summarizer === 'deterministic' || deps.summarizer !== undefined) return draft
-  return resolve(await factsOf(deps, draft.summarizer))
+  const { summarizer, summarizerFallbacks = [] } = draft
+  if (summarizer === 'deterministic' || deps.summarizer !== undefined) return draft
+  const facts = [
+    factsOf(deps, summarizer),
+    ...summarizerFallbacks.map((ref, at) => fallbackFacts(deps, ref, `policy.summarizerFallbacks[${at}]`)),
+  ]
+  return resolve(await Promise.all(facts))
+}
+
+/** A model that is there for when others fail must not keep a session from its start: one whose provider is away for now has a window that nobody knows yet. */
+async function fallbackFacts(
+  deps: ActivityDeps,
+  { provider, model }: ModelRef,
+  field: string,
+): Promise<ModelFacts> {
+  try {
+    return await factsOf(deps, { provider, model })
+  } catch (error) {
+    if (isSessionError(error, 'UnknownModel'))
+      throw new SessionError('UnknownModel', `${field}: ${error.message}`)
+    if (!(error instanceof ModelCallError && error.failure.retryable)) throw error
+    return { provider, model, contextWindow: null, maxOutputTokens: null }
+  }
 }
 
 export function presetOf(name: string | undefined): keyof typeof PRESETS | undefined {

@@ -33,8 +33,8 @@ export async function resolveOwnHeader(
   const name = presetOf(preset)
   const draft = resolvePolicy(raw, facts, name)
   try {
-    const resolved = await withSummarizer(deps, draft, (summarizer) =>
-      resolvePolicy(raw, facts, name, summarizer),
+    const resolved = await withSummarizer(deps, draft, (summarizers) =>
+      resolvePolicy(raw, facts, name, summarizers),
     )
     return {
       provider,

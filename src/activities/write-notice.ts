@@ -1,6 +1,6 @@
 import { isSessionError } from '../shared/errors.ts'
 import type { Actor } from '../shared/ports/store.ts'
-import type { NewEvent, NoticeCode } from '../shared/session/events.ts'
+import type { EventData, NewEvent, NoticeCode } from '../shared/session/events.ts'
 import { keys } from '../shared/session/keys.ts'
 import { wellFormed } from '../shared/session/well-formed.ts'
 import type { ActivityDeps } from './deps.ts'
@@ -15,13 +15,14 @@ interface Notice {
   readonly code: NoticeCode
   readonly message: string
   readonly compactionId?: string
+  readonly failed?: EventData<'session/notice'>['failed']
   /** Written with it, when it is new. */
   readonly meter?: unknown
 }
 
 /** Tells people something once: an event of the log that the model does not see. */
 export async function writeNotice(deps: ActivityDeps, notice: Notice): Promise<void> {
-  const { sessionId, actor, turn, id, code, message, compactionId, meter } = notice
+  const { sessionId, actor, turn, id, code, message, compactionId, failed, meter } = notice
   const event = (of: number | null): NewEvent<'session/notice'> => ({
     key: keys.notice(id),
     type: 'session/notice',
@@ -31,6 +32,7 @@ export async function writeNotice(deps: ActivityDeps, notice: Notice): Promise<v
       code,
       message: wellFormed(message),
       ...(compactionId === undefined ? {} : { compactionId }),
+      ...(failed === undefined ? {} : { failed }),
     },
     tokens: 0,
   })

@@ -2,7 +2,7 @@ import { ManualCompactionError } from '../shared/errors.ts'
 import type { SessionStore } from '../shared/ports/store.ts'
 import type { CompactionOutcome, Paid } from '../shared/protocol.ts'
 import type { ContentBlock } from '../shared/session/content.ts'
-import type { CompactionCause, Lost } from '../shared/session/events.ts'
+import type { CompactionCause, FailedModel, Lost } from '../shared/session/events.ts'
 import { keys } from '../shared/session/keys.ts'
 
 /** A successful compaction, read from the store. Tokens of `shadowedTokenCount` are of our counter; `tokensBefore` and `tokensAfter` are of the provider, estimated. */
@@ -27,6 +27,8 @@ export interface CompactionResult {
   readonly endedAt: number
   readonly durationMs: number
   readonly model: string
+  /** Models that were asked for the summary before and failed. */
+  readonly failedModels?: readonly FailedModel[]
   readonly tokensBefore: number
   readonly tokensAfter: number
   readonly paid: Paid
@@ -67,7 +69,7 @@ export async function compactionResult(
       compactionId,
     )
   }
-  const { shadowedRange, shadowedSeqs, shadowedTokenCount, lost, model } = summary.data
+  const { shadowedRange, shadowedSeqs, shadowedTokenCount, lost, model, failed } = summary.data
   return {
     compactionId,
     startSeq: start.seq,
@@ -86,6 +88,7 @@ export async function compactionResult(
     endedAt: end.time,
     durationMs: end.time - start.time,
     model,
+    ...(failed === undefined ? {} : { failedModels: failed }),
     tokensBefore: outcome.tokensBefore,
     tokensAfter: outcome.tokensAfter,
     paid: outcome.paid,

@@ -17,6 +17,8 @@ export function recordedEnd({
   summarySeq,
   endSeq,
   paid,
+  model,
+  failedModels,
   error,
 }: CompactionOutcome): Partial<CompactionRecord> & Pick<CompactionRecord, 'outcome'> {
   return {
@@ -31,6 +33,8 @@ export function recordedEnd({
     ...(summarySeq === undefined ? {} : { summarySeq }),
     ...(endSeq === undefined ? {} : { endSeq }),
     paidCalls: paid.calls,
+    ...(model === undefined ? {} : { model: model.slice(0, RECORD_TEXT_CHARS) }),
+    ...(failedModels === undefined ? {} : { failedModels: failedModels.slice(0, RECORD_TEXT_CHARS) }),
     ...(error === undefined
       ? {}
       : { errorCode: error.code, errorMessage: error.message.slice(0, RECORD_TEXT_CHARS) }),

@@ -167,6 +167,10 @@ export const compactionOutcomeSchema = z.strictObject({
   checkpointSeq: z.int().optional(),
   endSeq: z.int().optional(),
   paid: paidSchema,
+  /** `provider/model` that wrote the summary. */
+  model: z.string().optional(),
+  /** Models that were asked before it and failed, each with its reason: `anthropic/a (overloaded), openai/b (truncated)`. */
+  failedModels: z.string().optional(),
   error: attemptErrorSchema.optional(),
 })
 export type CompactionOutcome = z.infer<typeof compactionOutcomeSchema>
@@ -188,6 +192,8 @@ export const compactionRecordSchema = z.strictObject({
   summarySeq: z.int().optional(),
   endSeq: z.int().optional(),
   paidCalls: z.int().optional(),
+  model: z.string().optional(),
+  failedModels: z.string().optional(),
   errorCode: z.enum(COMPACTION_ERROR_CODES).optional(),
   errorMessage: z.string().optional(),
   /** Workflow time in milliseconds since the epoch. */

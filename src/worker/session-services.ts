@@ -19,7 +19,7 @@ export interface SessionServiceOptions {
   readonly tools?: readonly WorkerTool[]
   /** Where the tools work: checkpoints name paths below it relative to it. Default: paths stay as they are. */
   readonly workingDirectory?: string
-  /** Default: what the policy names, through `models`. */
+  /** Default: what the policy names, through `models`. With it, `summarizer` and `summarizerFallbacks` of a policy name nobody. */
   readonly summarizer?: Summarizer
   /** Code of one's own around each compaction. Every worker of the queue needs the same. */
   readonly hooks?: CompactionHooks

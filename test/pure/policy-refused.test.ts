@@ -80,6 +80,49 @@ const refused: readonly [unknown, string | RegExp, Partial<ModelFacts>?][] = [
     'policy.summarizer must be {provider, model} with both set, "deterministic", or null for the session\'s own model, got "acme/small"',
   ],
   [
+    { summarizerFallbacks: { provider: 'acme', model: 'b' } },
+    'policy.summarizerFallbacks must be a list, got {"provider":"acme","model":"b"}',
+  ],
+  [
+    { summarizerFallbacks: [{ provider: 'acme' }] },
+    'policy.summarizerFallbacks[0].model must be a text, got nothing',
+  ],
+  [
+    { summarizerFallbacks: [{ provider: 'acme', model: 'b', modle: 1 }] },
+    'policy.summarizerFallbacks[0].modle is no setting; did you mean model?',
+  ],
+  [
+    { summarizerFallbacks: ['a', 'b', 'c', 'd', 'e'].map((model) => ({ provider: 'p', model })) },
+    /^policy\.summarizerFallbacks must have at most 4, got \[/,
+  ],
+  [
+    {
+      summarizerFallbacks: [
+        { provider: 'p', model: 'b' },
+        { provider: 'p', model: 'b' },
+      ],
+    },
+    /^policy\.summarizerFallbacks must not name anything twice, got \[/,
+  ],
+  [
+    { summarizerFallbacks: [{ provider: 'anthropic', model: 'claude-opus-5-5' }] },
+    'policy.summarizerFallbacks[0] must not name the model that writes the summaries, got "anthropic/claude-opus-5-5"',
+  ],
+  [
+    {
+      summarizer: { provider: 'acme', model: 'b' },
+      summarizerFallbacks: [
+        { provider: 'acme', model: 'c' },
+        { provider: 'acme', model: 'b' },
+      ],
+    },
+    'policy.summarizerFallbacks[1] must not name the model that writes the summaries, got "acme/b"',
+  ],
+  [
+    { summarizer: 'deterministic', summarizerFallbacks: [{ provider: 'p', model: 'b' }] },
+    'policy.summarizerFallbacks must be empty beside summarizer "deterministic", got [{"provider":"p","model":"b"}]',
+  ],
+  [
     { summaryFallback: 'sometimes' },
     'policy.summaryFallback must be "overflow", "always", "never", got "sometimes"',
   ],

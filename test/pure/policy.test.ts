@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { type ModelFacts, resolvePolicy } from '../../src/shared/compaction/policy.ts'
 import type { PolicyInput } from '../../src/shared/compaction/policy-input.ts'
-import { resolvedPolicySchema } from '../../src/shared/compaction/policy-schema.ts'
+import { resolvedPolicySchema, summaryModels } from '../../src/shared/compaction/policy-schema.ts'
 import { PRESETS, type PresetName } from '../../src/shared/compaction/presets.ts'
 
 const opus: ModelFacts = {
@@ -25,6 +25,7 @@ test('A1 an empty policy gives the documented defaults, complete and frozen', ()
     toolResultMaxTokens: 25_000,
     summarizer: { provider: 'anthropic', model: 'claude-opus-5-5' },
     summarizerWindow: 200_000,
+    summarizerFallbacks: [],
     summaryFallback: 'overflow',
     summaryMaxTokens: 8_192,
     compactionRetries: 1,
@@ -146,7 +147,7 @@ test('A4 the summarizer is inherited, cleared or replaced as a pair', () => {
 
 test('H3 the window of a summarizer of its own: the policy says it, else its client', () => {
   const small = { provider: 'acme', model: 'small' }
-  const facts = { contextWindow: 32_000, maxOutputTokens: 4_000 }
+  const facts = [{ ...small, contextWindow: 32_000, maxOutputTokens: 4_000 }]
   const asked = resolvePolicy({ summarizer: small }, opus, 'default', facts)
   assert.deepEqual(
     [asked.summarizerWindow, asked.summaryMaxTokens, asked.contextWindow],
@@ -164,6 +165,52 @@ test('H3 the window of a summarizer of its own: the policy says it, else its cli
     200_000,
     'its own model needs no facts',
   )
+})
+
+test('A4 models to fall back on for summaries: none by default; each with its window, of the policy, else of its client', () => {
+  const [b, c] = [
+    { provider: 'acme', model: 'b' },
+    { provider: 'other', model: 'c' },
+  ]
+  const own = { provider: opus.provider, model: opus.model }
+  const facts = [
+    { ...c, contextWindow: 64_000, maxOutputTokens: null },
+    { ...b, contextWindow: 32_000, maxOutputTokens: 4_000 },
+  ]
+  const found = (policy: PolicyInput, model: ModelFacts | null = opus) =>
+    resolvePolicy(policy, model, 'default', facts).summarizerFallbacks
+  assert.deepEqual(found({}), [])
+  assert.deepEqual(resolve({ summarizerFallbacks: [b] }).summarizerFallbacks, [{ ...b, window: null }])
+  assert.deepEqual(found({ summarizerFallbacks: [b, c] }), [
+    { ...b, window: 32_000 },
+    { ...c, window: 64_000 },
+  ])
+  assert.deepEqual(found({ summarizerFallbacks: [b], models: [{ ...b, contextWindow: 16_000 }] }), [
+    { ...b, window: 16_000 },
+  ])
+  assert.deepEqual(
+    found({ summarizer: b, summarizerFallbacks: [own] }),
+    [{ ...own, window: 200_000 }],
+    'the session’s own model, behind a cheaper one',
+  )
+  assert.deepEqual(
+    found({ summarizerFallbacks: [b], models: [{ ...own, summarizerFallbacks: [c, b] }] })?.map(
+      ({ model }) => model,
+    ),
+    ['c', 'b'],
+    'the override for the session’s model replaces the whole list',
+  )
+  assert.deepEqual(found({ summarizerFallbacks: [b] }, null), [], 'without a model nobody is asked')
+  assert.equal(resolvePolicy({ summarizerFallbacks: [b] }, opus, 'default', facts).summaryMaxTokens, 8_192)
+})
+
+test('a header of a log that is older than the list of models reads as one without', () => {
+  const { summarizerFallbacks: _, ...older } = resolve()
+  assert.deepEqual(resolvedPolicySchema.parse(older), older)
+  assert.deepEqual(summaryModels(older), [
+    { provider: opus.provider, model: opus.model, window: opus.contextWindow },
+  ])
+  assert.deepEqual(summaryModels(resolve({ summarizer: 'deterministic' })), [])
 })
 
 test('A7 `auto` false turns off everything that acts by itself, whatever its own setting says', () => {

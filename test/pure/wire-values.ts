@@ -30,10 +30,12 @@ export const outcome: Required<wire.CompactionOutcome> = {
   checkpointSeq: 3,
   endSeq: 4,
   paid,
+  model: 'p/m',
+  failedModels: 'p/other (overloaded)',
   error,
 }
 export const outcomeOptional =
-  'reason message focus hookError reading.off startSeq summarySeq checkpointSeq endSeq error'
+  'reason message focus hookError reading.off startSeq summarySeq checkpointSeq endSeq model failedModels error'
 export const within = (path: string, optional: string) =>
   optional
     .split(' ')
@@ -54,13 +56,15 @@ export const record: Required<wire.CompactionRecord> = {
   summarySeq: 2,
   endSeq: 4,
   paidCalls: 1,
+  model: 'p/m',
+  failedModels: 'p/other (overloaded)',
   errorCode: 'summary',
   errorMessage: 'too long',
   startedAt: 5,
   endedAt: 6,
 }
 export const recordOptional =
-  'focus reason message hookError tokensBefore tokensAfter startSeq summarySeq endSeq paidCalls errorCode errorMessage endedAt'
+  'focus reason message hookError tokensBefore tokensAfter startSeq summarySeq endSeq paidCalls model failedModels errorCode errorMessage endedAt'
 export const base = { v: 1, sessionId: 's' } as const
 export const inTurn = { ...base, turn: 1, step: 2 }
 export const taskQueues = { models: 'm', tools: 't' }

@@ -62,6 +62,8 @@ export const RUN_2: Actor = { workflowId: SESSION, runId: 'run-2' }
 
 export interface StageOptions {
   readonly model?: ModelClient
+  /** Further providers. */
+  readonly others?: Readonly<Record<string, ModelClient>>
   readonly tools?: readonly AnyTool[]
   readonly policy?: Readonly<Record<string, unknown>>
   /** Default: one in memory. */
@@ -71,6 +73,7 @@ export interface StageOptions {
 /** A session that `RUN_1` has opened. */
 export async function openStage({
   model,
+  others = {},
   tools = [],
   policy,
   store = sqliteStore({ path: ':memory:' }),
@@ -78,7 +81,10 @@ export async function openStage({
   const server = new ScriptedServer()
   const deps: ActivityDeps = {
     store,
-    models: { scripted: model ?? scriptedModel(() => 'Done.', { capacity: { contextWindow: 100_000 } }) },
+    models: {
+      scripted: model ?? scriptedModel(() => 'Done.', { capacity: { contextWindow: 100_000 } }),
+      ...others,
+    },
     tools,
     runs: server,
     cluster: 'c1',

@@ -3,6 +3,7 @@ import type { AttemptRow } from '../../shared/ports/store.ts'
 import type { PriceTable } from '../../shared/usage/prices.ts'
 import { type PricedUsage, usageReport } from '../../shared/usage/report.ts'
 import type { Run } from '../action.ts'
+import { printable } from '../draw-event.ts'
 import { formatUsd, pricesFrom } from '../prices.ts'
 import { formatCount, formatMs, formatTable } from '../table.ts'
 
@@ -58,5 +59,7 @@ function outcomeText({ state, outcome }: Pick<AttemptRow, 'state' | 'outcome'>):
   if (outcome.error !== undefined) return `failed (${outcome.error.code}): ${outcome.error.message}`
   if (outcome.outcome === 'nothing' && outcome.reason !== undefined)
     return `nothing: ${reasonText(outcome.reason)}${outcome.message === undefined ? '' : ` (${outcome.message})`}`
-  return outcome.outcome
+  return outcome.failedModels === undefined
+    ? outcome.outcome
+    : `${outcome.outcome} by ${printable(outcome.model ?? 'code')}, after ${printable(outcome.failedModels)}`
 }

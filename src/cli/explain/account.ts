@@ -1,7 +1,7 @@
 import type { InboxRow } from '../../shared/ports/inbox.ts'
 import type { AttemptRow } from '../../shared/ports/store.ts'
 import type { CompactionOutcome } from '../../shared/protocol.ts'
-import type { EventData, Lost, SessionEvent, SurfaceNode } from '../../shared/session/events.ts'
+import type { EventData, FailedModel, Lost, SessionEvent, SurfaceNode } from '../../shared/session/events.ts'
 import { isLostCallKey, keys } from '../../shared/session/keys.ts'
 import { foldLog } from '../../shared/session/log.ts'
 import { costUsd, type PriceTable, priceOf } from '../../shared/usage/prices.ts'
@@ -49,6 +49,8 @@ export interface Account {
   readonly covers: EventData<'compact/summary'>['ledger']['covers'] | null
   readonly lost: Lost | null
   readonly writtenBy: string | null
+  /** Models that were asked before it, or before the attempt failed, as the log says it. */
+  readonly failedModels: readonly FailedModel[]
   readonly calls: readonly PaidCall[]
   /** Null as soon as one call has no price. */
   readonly usd: number | null
@@ -94,6 +96,7 @@ export function accountOf({ row, events, inbox, prices }: AccountInput): Account
     covers: data?.ledger.covers ?? null,
     lost: data?.lost ?? null,
     writtenBy: data === null ? null : `${data.provider}/${data.model}`,
+    failedModels: failedModels(events, compactionId),
     calls,
     usd: calls.some(({ usd }) => usd === null) ? null : calls.reduce((sum, { usd }) => sum + (usd ?? 0), 0),
     pricesOf: prices.date,
@@ -106,6 +109,17 @@ function requestsOf({ compactionId, requestIds = [] }: AttemptRow, inbox: readon
     ({ outcome }) => (outcome as { compactionId?: unknown } | null)?.compactionId === compactionId,
   )
   return [...new Set([...requestIds, ...answered.map(({ requestId }) => requestId)])]
+}
+
+/** One that was away, and then failed for good, stands with what was said last. */
+function failedModels(events: readonly SessionEvent[], id: string): FailedModel[] {
+  const failed = new Map<string, FailedModel>()
+  for (const event of events) {
+    if (event.type !== 'session/notice' || event.data.compactionId !== id || !event.data.failed) continue
+    const { provider, model, reason } = event.data.failed
+    failed.set(`${provider}/${model}`, { provider, model, reason })
+  }
+  return [...failed.values()]
 }
 
 function paidCalls(events: readonly SessionEvent[], id: string, prices: PriceTable): PaidCall[] {

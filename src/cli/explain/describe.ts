@@ -35,6 +35,7 @@ export function describeAccount(account: Account): string {
     ],
     ['kept', account.kept === null ? null : messages(account.kept)],
     ['checkpoint', checkpoint(account)],
+    ['failed', failed(account)],
     ['dropped', dropped(account)],
     ['paid', paid(account)],
     ['events', eventsOf(account)],
@@ -78,6 +79,13 @@ function checkpoint({ checkpoint: written, covers, writtenBy }: Account): string
   if (written === null || covers === null) return null
   return `#${written.seq} of ${formatCount(written.tokens)} tokens, summary by ${writtenBy}; stands for ${counted(covers.messages, 'message')}, #${covers.firstSeq} to #${covers.lastSeq}`
 }
+
+const failed = ({ failedModels }: Account): string | null =>
+  failedModels.length === 0
+    ? null
+    : failedModels
+        .map(({ provider, model, reason }) => printable(`${provider}/${model} (${reason})`))
+        .join(', ')
 
 function dropped({ lost }: Account): string | null {
   if (lost === null) return null

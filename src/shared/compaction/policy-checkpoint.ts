@@ -5,49 +5,80 @@ import { type PolicyProblem, policyProblem } from './policy-problems.ts'
 import type { ModelRef } from './policy-schema.ts'
 import type { ModelFacts, PolicySizes } from './policy-sizes.ts'
 
-/** What the client of a summarizer's model says of it. */
-export type SummarizerFacts = Pick<ModelFacts, 'contextWindow' | 'maxOutputTokens'>
-
-/** A session without a model has no summarizer but code. What the policy says of a summarizer of its own wins over its client. */
+/**
+ * A session without a model has no summarizer but code. What the policy says of a summarizer of its own wins over its client.
+ *
+ * @param facts what the clients say of the models that write summaries; of one that is not among them nothing is known
+ */
 export function summarySettings(
   settings: PolicySettings,
   input: PolicyInput,
   model: ModelFacts | null,
   sizes: PolicySizes,
-  summarizerFacts: SummarizerFacts | null,
+  facts: readonly ModelFacts[],
 ) {
-  const summarizer =
-    model === null
-      ? 'deterministic'
-      : (settings.summarizer ?? { provider: model.provider, model: model.model })
-  const isOwn =
-    summarizer !== 'deterministic' &&
-    summarizer.provider === model?.provider &&
-    summarizer.model === model.model
-  const listed = summarizer === 'deterministic' ? undefined : overrideFor(input, summarizer)
-  const facts = summarizer === 'deterministic' ? null : summarizerFacts
-  const window = isOwn ? sizes.contextWindow : (listed?.contextWindow ?? facts?.contextWindow ?? null)
-  const outputLimit = isOwn
-    ? sizes.maxOutputTokens
-    : (listed?.maxOutputTokens ?? facts?.maxOutputTokens ?? null)
+  const summarizer = model === null ? 'deterministic' : (settings.summarizer ?? refOf(model))
+  const limitsOf = (ref: ModelRef) => {
+    if (isSame(ref, model)) return sizes
+    const listed = overrideFor(input, ref)
+    const said = facts.find((each) => isSame(each, ref))
+    return {
+      contextWindow: listed?.contextWindow ?? said?.contextWindow ?? null,
+      maxOutputTokens: listed?.maxOutputTokens ?? said?.maxOutputTokens ?? null,
+    }
+  }
+  const limits = summarizer === 'deterministic' ? null : limitsOf(summarizer)
+  const outputLimit = limits?.maxOutputTokens ?? null
   const summaryMaxTokens = settings.summaryMaxTokens ?? Math.min(8192, outputLimit ?? 8192)
-  const problems =
-    outputLimit !== null && summaryMaxTokens > outputLimit
-      ? [
-          policyProblem(
-            'policy.summaryMaxTokens',
-            `must be at most the summarizer's limit of ${outputLimit} tokens`,
-            summaryMaxTokens,
-          ),
-        ]
-      : []
+  const problems = fallbackProblems(settings, summarizer)
+  if (outputLimit !== null && summaryMaxTokens > outputLimit)
+    problems.push(
+      policyProblem(
+        'policy.summaryMaxTokens',
+        `must be at most the summarizer's limit of ${outputLimit} tokens`,
+        summaryMaxTokens,
+      ),
+    )
+  const fallbacks = summarizer === 'deterministic' ? [] : (settings.summarizerFallbacks ?? [])
   const resolved = {
     summarizer: summarizer satisfies ModelRef | 'deterministic',
-    summarizerWindow: window,
+    summarizerWindow: limits?.contextWindow ?? null,
+    summarizerFallbacks: fallbacks.map((ref) => ({ ...ref, window: limitsOf(ref).contextWindow })),
     summaryFallback: settings.summaryFallback ?? 'overflow',
     summaryMaxTokens,
   } as const
   return { resolved, problems }
+}
+
+const refOf = ({ provider, model }: ModelRef): ModelRef => ({ provider, model })
+
+const isSame = (one: ModelRef, other: ModelRef | null): boolean =>
+  one.provider === other?.provider && one.model === other.model
+
+/** What is no fallback: beside code, which cannot fail, any model; else the model that has failed. */
+function fallbackProblems(
+  { summarizer: asked, summarizerFallbacks = [] }: PolicySettings,
+  summarizer: ModelRef | 'deterministic',
+): PolicyProblem[] {
+  if (asked === 'deterministic' && summarizerFallbacks.length > 0)
+    return [
+      policyProblem(
+        'policy.summarizerFallbacks',
+        'must be empty beside summarizer "deterministic"',
+        summarizerFallbacks,
+      ),
+    ]
+  return summarizerFallbacks.flatMap((ref, at) =>
+    summarizer !== 'deterministic' && isSame(ref, summarizer)
+      ? [
+          policyProblem(
+            `policy.summarizerFallbacks[${at}]`,
+            'must not name the model that writes the summaries',
+            `${ref.provider}/${ref.model}`,
+          ),
+        ]
+      : [],
+  )
 }
 
 /** At most a quarter of the threshold for the whole checkpoint, so that the next compaction is far away. */

@@ -27,6 +27,17 @@ const settings = {
       error: 'must be {provider, model} with both set, "deterministic", or null for the session\'s own model',
     })
     .optional(),
+  /**
+   * Models that are asked in this order when the summarizer has failed; at most 4, none twice, none that is the summarizer. Default none. Not together with
+   * a `summarizer` of `'deterministic'`, and not for a summarizer of the worker's own.
+   */
+  summarizerFallbacks: z
+    .array(modelRefSchema)
+    .max(4)
+    .refine((models) => isDistinct(models.map(({ provider, model }) => `${provider}/${model}`)), {
+      error: 'must not name anything twice',
+    })
+    .optional(),
   /** When a failed summary is replaced by the checkpoint that code writes. Default `overflow`: only when the next request needs it. */
   summaryFallback: z.enum(['overflow', 'always', 'never']).optional(),
   /** `max_tokens` of a summary, on top of a thinking budget. Default 8,192, at most the model's limit. */

@@ -75,6 +75,7 @@ function limitOf(issue: Issue): string {
       if (issue.origin === 'string' || issue.origin === 'array') return 'must not be empty'
       return issue.inclusive ? `must be at least ${issue.minimum}` : `must be above ${issue.minimum}`
     case 'too_big': {
+      if (issue.origin === 'array') return `must have at most ${issue.maximum}`
       const what = issue.origin === 'string' ? ' characters' : ''
       return issue.inclusive
         ? `must be at most ${issue.maximum}${what}`

@@ -3,6 +3,13 @@ import { z } from 'zod'
 export const modelRefSchema = z.strictObject({ provider: z.string().min(1), model: z.string().min(1) })
 export type ModelRef = z.infer<typeof modelRefSchema>
 
+/** A model that may write a summary. `window` in its provider's tokens; null when nobody said it. */
+const summaryModelSchema = z.strictObject({
+  ...modelRefSchema.shape,
+  window: z.int().positive().nullable(),
+})
+export type SummaryModel = z.infer<typeof summaryModelSchema>
+
 /** What the log's header keeps: every setting decided, no default left to a later release. Tokens unless the name says otherwise. */
 export const resolvedPolicySchema = z.strictObject({
   auto: z.boolean(),
@@ -19,6 +26,8 @@ export const resolvedPolicySchema = z.strictObject({
   summarizer: z.union([modelRefSchema, z.literal('deterministic')]),
   /** Window of the summarizer's model; null when nobody said it. */
   summarizerWindow: z.int().positive().nullable(),
+  /** Asked in this order when the summarizer has failed. Absent in logs that are older than the setting: none. */
+  summarizerFallbacks: z.array(summaryModelSchema).optional(),
   summaryFallback: z.enum(['overflow', 'always', 'never']),
   summaryMaxTokens: z.int().positive(),
   compactionRetries: z.int().nonnegative(),
@@ -62,3 +71,13 @@ export const resolvedPolicySchema = z.strictObject({
   idleTimeoutMs: z.int().positive().nullable(),
 })
 export type ResolvedPolicy = z.infer<typeof resolvedPolicySchema>
+
+/** Every model that may write a summary, in the order in which they are asked; none when code writes it. */
+export function summaryModels({
+  summarizer,
+  summarizerWindow,
+  summarizerFallbacks = [],
+}: Pick<ResolvedPolicy, 'summarizer' | 'summarizerWindow' | 'summarizerFallbacks'>): readonly SummaryModel[] {
+  if (summarizer === 'deterministic') return []
+  return [{ ...summarizer, window: summarizerWindow }, ...summarizerFallbacks]
+}

@@ -1,7 +1,7 @@
 import { parseDurationMs } from '../duration.ts'
 import { SessionError } from '../errors.ts'
 import { nearName } from '../near-name.ts'
-import { checkpointSizes, pinProblems, type SummarizerFacts, summarySettings } from './policy-checkpoint.ts'
+import { checkpointSizes, pinProblems, summarySettings } from './policy-checkpoint.ts'
 import {
   type ModelOverride,
   type PolicyInput,
@@ -23,14 +23,14 @@ export type { ModelFacts } from './policy-sizes.ts'
  *
  * @param raw what the user wrote ({@link PolicyInput}); undefined or null is the empty policy
  * @param model null for a session without a model: its summaries are deterministic
- * @param summarizerFacts of the resolved `summarizer`, when it is another model: resolve once, ask its client, resolve again
+ * @param summarizers of the models of the resolved `summarizer` and `summarizerFallbacks`: resolve once, ask their clients, resolve again
  * @throws SessionError `InvalidPolicy`: one sentence per problem, each with field, limit and value; `details.problems` has the parts
  */
 export function resolvePolicy(
   raw: unknown,
   model: ModelFacts | null,
   preset: PresetName = 'default',
-  summarizerFacts: SummarizerFacts | null = null,
+  summarizers: readonly ModelFacts[] = [],
 ): ResolvedPolicy {
   const input = parsePolicy(raw ?? {})
   const override = overrideFor(input, model)
@@ -42,7 +42,7 @@ export function resolvePolicy(
   ])
   const sizes = resolveSizes(settings, model, override)
   const problems = [...sizeProblems(settings, sizes), ...pruneProblems(settings), ...idleProblems(settings)]
-  const summary = summarySettings(settings, input, model, sizes, summarizerFacts)
+  const summary = summarySettings(settings, input, model, sizes, summarizers)
   const checkpoint = checkpointSizes(settings, sizes, summary.resolved.summaryMaxTokens)
   problems.push(...summary.problems, ...pinProblems(settings, checkpoint.checkpointLimitTokens))
   if (problems.length > 0) throw invalidPolicy(problems)
@@ -83,10 +83,11 @@ const GROUP_NAMES: Readonly<Record<string, readonly string[]>> = {
   pins: ['texts', 'tools'],
   breaker: ['maxIneffectivePasses', 'skipSteps', 'holdMs'],
   summarizer: ['provider', 'model'],
+  summarizerFallbacks: ['provider', 'model'],
 }
 
 function settingNames(path: readonly PropertyKey[]): readonly string[] {
-  const last = String(path.at(-1))
+  const last = path.findLast((part) => typeof part === 'string') ?? ''
   if (path.length === 0) return [...SETTING_NAMES, 'models']
   return GROUP_NAMES[last] ?? ['provider', 'model', 'contextWindow', 'maxOutputTokens', ...SETTING_NAMES]
 }

@@ -34,7 +34,8 @@ export async function startRun(
   { signal, paid }: { readonly signal: AbortSignal; readonly paid: PaidCalls },
 ): Promise<SummaryRun> {
   const { model, sampling } = given.request
-  const capacity = await client.capacity(model)
+  const said = await client.capacity(model)
+  const capacity = { ...said, contextWindow: given.contextWindow ?? said.contextWindow }
   const usageRatio = given.usageRatio ?? client.firstUsageRatio?.(model) ?? DEFAULT_USAGE_RATIO
   const maxTokens = replyRoom(given.maxTokens, sampling, capacity)
   const { refusedTokens = Number.POSITIVE_INFINITY } = given
@@ -70,6 +71,18 @@ export const CALL_INDEX = {
   /** `node` is a place in the chunk's tree of halves: 1 is the chunk itself, 2n and 2n + 1 the halves of n. */
   part: (chunk: number, node: number) => 1000 * (chunk + 1) + 2 * node,
 } as const
+
+/** More calls than a model can need for one span. */
+const CALLS_OF_MODEL = 1_000_000_000
+
+/** Calls of the model at this place of the policy's list, 0 first: each model has a range of indexes of its own, so that none gets an answer of another. */
+export function callsOfModel(paid: PaidCalls, place: number): PaidCalls {
+  const first = place * CALLS_OF_MODEL
+  return {
+    call: (index, { request, ...call }) =>
+      paid.call(first + index, { ...call, request: { ...request, index: first + index } }),
+  }
+}
 
 /** A request that is smaller than a refused one by less than this would be refused, too. */
 const SMALLER_SHARE = 0.95

@@ -47,6 +47,8 @@ export interface SummarizeInput {
   readonly countTokens: (text: string) => number
   /** Price of one message, by our counter: text, calls, images and documents. */
   readonly priceContent: (content: readonly ContentBlock[]) => number
+  /** The summarizer's window as the policy says it, in its own tokens; default: what its client says. */
+  readonly contextWindow?: number
   /** The summarizer's tokens per token of our counter, as learned from its usage; default: what its client says of itself. */
   readonly usageRatio?: number
   /** Tokens, of the provider and with the reply's, of a request to the same model that it has just refused as too long. */
@@ -63,7 +65,10 @@ export interface Summary {
   readonly usage?: Usage
 }
 
-/** Makes the model's part of a checkpoint. @throws SummaryFailed when nothing acceptable came. */
+/**
+ * Makes the model's part of a checkpoint. One that a worker is given stands for every model that a policy names: `summarizerFallbacks` are not asked when it
+ * fails. @throws SummaryFailed when nothing acceptable came.
+ */
 export interface Summarizer {
   summarize(
     input: SummarizeInput,

@@ -92,12 +92,27 @@ export const attemptErrorSchema = z.strictObject({
 export type AttemptError = z.infer<typeof attemptErrorSchema>
 
 /** What people are told once. It stands in the log alone: the model can do nothing about it. */
-export const noticeCodeSchema = z.enum(['held', 'overhead', 'window-unknown', 'hook-failed', 'short-reply'])
+export const noticeCodeSchema = z.enum([
+  'held',
+  'overhead',
+  'window-unknown',
+  'hook-failed',
+  'short-reply',
+  'summarizer-failed',
+])
 export type NoticeCode = z.infer<typeof noticeCodeSchema>
 
 /** Why a paid call left nothing. */
 export const lostBecauseSchema = z.enum(['failed', 'cancelled', 'late'])
 export type LostBecause = z.infer<typeof lostBecauseSchema>
+
+/** A model that wrote no summary, and why in a word: the kind of its failure, or why its answer was refused. */
+export const failedModelSchema = z.strictObject({
+  provider: z.string(),
+  model: z.string(),
+  reason: z.string(),
+})
+export type FailedModel = z.infer<typeof failedModelSchema>
 
 const shadowedRangeSchema = z.strictObject({ start: seq, end: seq })
 
@@ -162,6 +177,8 @@ export const eventDataSchemas = {
     code: noticeCodeSchema,
     message: z.string(),
     compactionId: z.string().optional(),
+    /** For `summarizer-failed`: who, and whether it is asked again when the others have failed, too. */
+    failed: z.strictObject({ ...failedModelSchema.shape, mayRecover: z.boolean() }).optional(),
   }),
   'session/close': z.strictObject({ reason: z.string().optional() }),
   'tool/claim': z.strictObject({
@@ -226,6 +243,8 @@ export const eventDataSchemas = {
     model: z.string(),
     maxTokens: z.int().positive().optional(),
     usage: usageSchema.optional(),
+    /** Models that were asked before. */
+    failed: z.array(failedModelSchema).optional(),
     lost: lostSchema,
     /** What the next checkpoint starts from, carried by code. */
     ledger: checkpointStateSchema,
