@@ -46,6 +46,12 @@ const TOOLS: Readonly<Record<string, Run>> = {
     throw new McpError(ErrorCode.InternalError, 'the disk is full')
   },
   large: ({ megabytes }) => said('x'.repeat(Number(megabytes) * 1024 * 1024)),
+  parts: ({ count, kilobytes }) => ({
+    content: Array.from({ length: Number(count) }, (_, n) => ({
+      type: 'text',
+      text: `part ${n}\n${'x'.repeat(Number(kilobytes) * 1024)}`,
+    })),
+  }),
   async waits(_args, { signal }) {
     await sleep(600_000, undefined, { signal }).catch(() => say('cancelled waits'))
     return said('too late')

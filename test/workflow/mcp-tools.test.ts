@@ -60,7 +60,7 @@ before(async () => {
     local: stdio('local', {
       rules: { dies_once: { idempotent: true, retries: 1 }, waits: { timeoutMs: 3_000 } },
     }),
-    slow: stdio('slow', { tools: ['waits', 'get.pid'] }),
+    slow: stdio('slow', { tools: ['waits', 'get.pid', 'parts'] }),
     mortal: stdio('mortal', { tools: ['dies', 'get.pid', 'large'] }),
     web: { url: `http://127.0.0.1:${port}/mcp`, headers: { authorization: MCP_KEY } },
   })
@@ -102,7 +102,7 @@ describe('tools of an MCP server', () => {
     assert.ok(names.includes('local__dies_once') && names.includes('web__add'), names.join())
     assert.deepEqual(
       names.filter((name) => name.startsWith('slow')),
-      ['slow__get_pid', 'slow__waits'],
+      ['slow__get_pid', 'slow__parts', 'slow__waits'],
     )
     const { session, said } = await call(['local__add', { a: 1, b: 2 }])
     assert.deepEqual(said, [[`3 for ${session.id}.t1.s1.tool.c0`, false]])
@@ -159,11 +159,23 @@ describe('tools of an MCP server', () => {
     const [output] = ofType(await real.log(session), 'tool/output')
     assert.equal(output?.data.content[0]?.['text'], 'x'.repeat(6 * 1024 * 1024))
     assert.ok((results[0]?.text.length ?? 0) < 1024 * 1024, 'the surface has a part of it')
-    const beyond = await call(['mortal__large', { megabytes: 12 }])
+    const beyond = await call(['mortal__large', { megabytes: 25 }])
     assert.match(
       String(beyond.said[0]?.[0]),
       /^mortal__large failed: the MCP server mortal ended before it answered \(its answer exceeded maximum size of \d+ bytes\)/,
     )
+  })
+
+  test('give of 200 texts of 100 KB what intake keeps, and the server stays', async () => {
+    const before = await said('slow__get_pid')
+    const { session, results } = await call(['slow__parts', { count: 200, kilobytes: 100 }])
+    const [output] = ofType(await real.log(session), 'tool/output')
+    assert.equal(output?.data.content[0]?.['text'], `part 0\n${'x'.repeat(100 * 1024)}`)
+    assert.ok((output?.data.droppedBytes ?? 0) > 1024 * 1024, 'of 20 MB 16 MiB are kept')
+    assert.deepEqual([results.length, results[0]?.isError], [1, false])
+    assert.match(results[0]?.text ?? '', /^part 0\n/)
+    assert.ok((results[0]?.text.length ?? 0) < 1024 * 1024, 'the surface has a part of it')
+    assert.equal(await said('slow__get_pid'), before)
   })
 
   test('of a server that dies in a call: the model reads that it may have done the work; the next call has a new server', async () => {

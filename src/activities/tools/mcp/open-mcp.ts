@@ -1,6 +1,7 @@
 import type { Client } from '@modelcontextprotocol/sdk/client/index.js'
 import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js'
 import { SessionError } from '../../../shared/errors.ts'
+import { LIMITS } from '../../../shared/limits.ts'
 import { boundedBody } from '../../models/bounded-body.ts'
 import type { McpServer } from './mcp-server.ts'
 
@@ -27,6 +28,7 @@ export async function openMcp(server: McpServer): Promise<{ client: Client; tran
     command,
     args: [...args],
     env: { ...env },
+    maxBufferSize: MOST_STDIO_BYTES,
     ...(cwd === undefined ? {} : { cwd }),
   })
   return { client, transport }
@@ -38,7 +40,13 @@ const boundedAnswers: typeof fetch = async (url, init) => {
   return init?.method === 'POST' ? boundedBody(response) : response
 }
 
-/** What an answer above the limit is told by: 10 MiB by standard output, which is the SDK's, and 64 MiB behind a URL. */
+/**
+ * Of one answer by standard output: half more than is kept of an output, since JSON writes it longer. The SDK's own 10 MiB are less than is kept; but it copies all that
+ * has come with each piece, and far more would hold the worker.
+ */
+const MOST_STDIO_BYTES = 1.5 * LIMITS.toolOutputBytes
+
+/** What an answer above the limit is told by: that above, and 64 MiB behind a URL. */
 export const TOO_LARGE = /exceeded maximum size of \d+ bytes|has more than \d+ bytes/
 
 async function loaded<T>(load: () => Promise<T>): Promise<T> {
