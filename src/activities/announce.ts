@@ -1,11 +1,12 @@
 import { announced, mustAnnounce } from '../shared/compaction/breaker.ts'
+import { isSpent, spendingText } from '../shared/compaction/compaction-budget.ts'
 import { ratioOf } from '../shared/compaction/meter.ts'
 import { modelKeyOf } from '../shared/compaction/pressure.ts'
 import type { Actor, SessionRow, SurfaceMeasure } from '../shared/ports/store.ts'
 import { keys } from '../shared/session/keys.ts'
 import type { ActivityDeps } from './deps.ts'
 import { overheadTokens } from './overhead.ts'
-import { loadMeter, readingOf } from './session-view.ts'
+import { loadMeter, loadSpending, readingOf } from './session-view.ts'
 import { writeNotice } from './write-notice.ts'
 
 interface Measured {
@@ -21,10 +22,20 @@ interface Measured {
 export async function announce(deps: ActivityDeps, measured: Measured): Promise<void> {
   const { turn, step, actor, session, surface, replies } = measured
   const { sessionId, header, headerSeq } = session
-  const meter = await loadMeter(deps, session)
-  const reading = readingOf({ header, snapshot: surface, meter, replies, nowMs: deps.clock() })
+  const [meter, spending] = await Promise.all([loadMeter(deps, session), loadSpending(deps, session)])
+  const budgetSpent = isSpent(header.policy, spending)
+  const reading = readingOf({ header, snapshot: surface, meter, budgetSpent, replies, nowMs: deps.clock() })
   const to = { sessionId, actor, turn }
-  if (reading.off !== undefined) {
+  const { compactionBudget } = header.policy
+  if (reading.off === 'budget-spent' && compactionBudget !== undefined) {
+    await once(deps, {
+      ...to,
+      id: `budget.${headerSeq}`,
+      code: reading.off,
+      message: `The policy's compactionBudget is used up (${spendingText(compactionBudget, spending)}): no compaction is paid for by itself any more. Raise it by configure, or compact by hand; a request that does not fit still gets a checkpoint that code writes alone.`,
+    })
+  }
+  if (reading.off === 'window-unknown') {
     await once(deps, {
       ...to,
       id: `window.${modelKeyOf(header)}`,
@@ -41,7 +52,7 @@ export async function announce(deps: ActivityDeps, measured: Measured): Promise<
       message: `System prompt and tools alone have about ${overhead} tokens, the limit is ${reading.limit}: no compaction can help. Give the session fewer tools, a shorter system prompt or a larger window.`,
     })
   }
-  if (reading.pressure === 'held' && mustAnnounce(meter.breaker, header.policy.breaker)) {
+  if (reading.pressure === 'held' && !budgetSpent && mustAnnounce(meter.breaker, header.policy.breaker)) {
     await writeNotice(deps, {
       ...to,
       id: `held.${turn}.${step}`,

@@ -7,7 +7,14 @@ import type { CompactionOutcome } from '../shared/protocol.ts'
 import type { AttemptError } from '../shared/session/events.ts'
 import { totalOf } from '../shared/usage/ledger.ts'
 import type { ActivityDeps } from './deps.ts'
-import { countReplies, currentReading, loadMeter, loadSession, readingOf } from './session-view.ts'
+import {
+  countReplies,
+  currentReading,
+  isBudgetSpent,
+  loadMeter,
+  loadSession,
+  readingOf,
+} from './session-view.ts'
 
 export type CloseAttemptInput = z.infer<typeof closeAttemptInputSchema>
 
@@ -44,13 +51,14 @@ async function measureFailure(
   const { sessionId, compactionId, cause, plan } = attempt
   const session = await loadSession(deps, sessionId)
   const { header } = session
-  const [meter, snapshot, replies] = await Promise.all([
+  const [meter, budgetSpent, snapshot, replies] = await Promise.all([
     loadMeter(deps, session),
+    isBudgetSpent(deps, session),
     deps.store.measure(sessionId),
     countReplies(deps, sessionId),
   ])
   const nowMs = deps.clock()
-  const reading = readingOf({ header, snapshot, meter, replies, nowMs })
+  const reading = readingOf({ header, snapshot, meter, budgetSpent, replies, nowMs })
   const numbers = { tokensBefore: plan?.tokensBefore ?? reading.tokens, tokensAfter: reading.tokens }
   const outcome = {
     v: 1,

@@ -21,7 +21,7 @@ import { closeWithError } from './close-attempt.ts'
 import type { ActivityDeps } from './deps.ts'
 import { failedBefore } from './failed-models.ts'
 import { asOwner } from './owner.ts'
-import { countReplies, loadMeter, loadSession, readingOf } from './session-view.ts'
+import { countReplies, isBudgetSpent, loadMeter, loadSession, readingOf } from './session-view.ts'
 import { plannedSpan } from './summary-input.ts'
 
 export type CommitInput = z.infer<typeof commitInputSchema>
@@ -59,6 +59,7 @@ interface Ready {
   readonly surface: SurfaceSnapshot
   readonly span: readonly SurfaceNode[]
   readonly meter: MeterState
+  readonly budgetSpent: boolean
   readonly replies: number
 }
 
@@ -79,9 +80,10 @@ async function readyToCommit(
     }
   }
   const session = await loadSession(deps, sessionId)
-  const [surface, meter, replies] = await Promise.all([
+  const [surface, meter, budgetSpent, replies] = await Promise.all([
     deps.store.surface(sessionId),
     loadMeter(deps, session),
+    isBudgetSpent(deps, session),
     countReplies(deps, sessionId),
   ])
   const span = plannedSpan(row, surface)
@@ -94,7 +96,7 @@ async function readyToCommit(
       },
     }
   }
-  return { row, plan, summary, startSeq, session, surface, span, meter, replies }
+  return { row, plan, summary, startSeq, session, surface, span, meter, budgetSpent, replies }
 }
 
 /** In the checkpoint's frame, for the model that asked. */
@@ -174,10 +176,11 @@ function afterCommit(
   const kept = ready.surface.nodes.filter((node) => !shadowed.has(node.seq))
   const node: SurfaceNode = { ...checkpoint, seq: head - 2, time: 0 }
   const nodes = [...kept.slice(0, at), node, ...kept.slice(at)]
-  const { session, meter, replies } = ready
+  const { session, meter, budgetSpent, replies } = ready
   const nowMs = deps.clock()
   const snapshot = { head, generation: ready.surface.generation + 1, nodes }
-  const before = readingOf({ header: session.header, snapshot, meter, replies, nowMs })
+  const measured = { header: session.header, snapshot, budgetSpent, replies, nowMs }
+  const before = readingOf({ ...measured, meter })
   const numbers = {
     outcome: 'compacted',
     tokensBefore: ready.plan.tokensBefore,
@@ -193,7 +196,7 @@ function afterCommit(
     nowMs,
   })
   // With what the breaker learned: a pass that did not help holds the next one already in this reading.
-  const reading = readingOf({ header: session.header, snapshot, meter: learned, replies, nowMs })
+  const reading = readingOf({ ...measured, meter: learned })
   const maker = makerOf(ready.summary)
   const { failed = [] } = summary.data
   const outcome: CompactionOutcome = {

@@ -7,7 +7,7 @@ import type { SessionRow, SurfaceSnapshot } from '../shared/ports/store.ts'
 import type { Reading } from '../shared/protocol.ts'
 import type { ActivityDeps } from './deps.ts'
 import { overheadOf } from './overhead.ts'
-import { loadMeter, readingOf } from './session-view.ts'
+import { isBudgetSpent, loadMeter, readingOf } from './session-view.ts'
 import { tooManyBytes } from './too-many-bytes.ts'
 
 interface Sending {
@@ -31,9 +31,9 @@ export async function preflight(
   { session, surface, request, turn }: Sending,
 ): Promise<Refusal | null> {
   const { header } = session
-  const meter = await loadMeter(deps, session)
+  const [meter, budgetSpent] = await Promise.all([loadMeter(deps, session), isBudgetSpent(deps, session)])
   const nowMs = deps.clock()
-  const reading = readingOf({ header, snapshot: surface, meter, replies: request.index, nowMs })
+  const reading = readingOf({ header, snapshot: surface, meter, budgetSpent, replies: request.index, nowMs })
   const { contextWindow, replyMaxTokens } = header.policy
   const hasRoom = contextWindow === null || reading.tokens + replyMaxTokens <= contextWindow
   const bytesProblem = tooManyBytes(request, deps.models[request.provider])

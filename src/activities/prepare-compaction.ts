@@ -18,7 +18,7 @@ import { askHook, type Verdict } from './hooks/ask-hook.ts'
 import { overheadTokens } from './overhead.ts'
 import { asOwner } from './owner.ts'
 import { replanned } from './replanned.ts'
-import { countReplies, currentReading, loadMeter, loadSession } from './session-view.ts'
+import { countReplies, currentReading, isBudgetSpent, loadMeter, loadSession } from './session-view.ts'
 
 export type PrepareResult = z.infer<typeof prepareResultSchema>
 
@@ -61,9 +61,10 @@ async function prepareOnce(
   if (known !== null) return resultOf(deps, input, known)
   const session = await loadSession(deps, sessionId)
   const { header } = session
-  const [surface, meter, replies, pinTokens] = await Promise.all([
+  const [surface, meter, budgetSpent, replies, pinTokens] = await Promise.all([
     deps.store.surface(sessionId),
     loadMeter(deps, session),
+    isBudgetSpent(deps, session),
     countReplies(deps, sessionId),
     standingTokens(deps, sessionId, header.policy),
   ])
@@ -72,6 +73,7 @@ async function prepareOnce(
     header,
     surface,
     meter,
+    budgetSpent,
     replies,
     overheadTokens: overheadTokens(header),
     pinTokens,

@@ -1,3 +1,4 @@
+import { isSpent, NOTHING_SPENT, type Spending, spendingOf } from '../shared/compaction/compaction-budget.ts'
 import { type MeterState, meterFrom, withFirstRatio } from '../shared/compaction/meter.ts'
 import { modelKeyOf, takeReading } from '../shared/compaction/pressure.ts'
 import type { SessionRow, SurfaceMeasure } from '../shared/ports/store.ts'
@@ -26,25 +27,44 @@ export async function loadMeter(deps: ActivityDeps, { sessionId, header }: Sessi
 /** The reading that every session activity returns, from prices alone: no body is read. */
 export async function currentReading(deps: ActivityDeps, sessionId: string): Promise<Reading> {
   const session = await loadSession(deps, sessionId)
-  const [snapshot, meter, replies] = await Promise.all([
+  const [snapshot, meter, budgetSpent, replies] = await Promise.all([
     deps.store.measure(sessionId),
     loadMeter(deps, session),
+    isBudgetSpent(deps, session),
     countReplies(deps, sessionId),
   ])
-  return readingOf({ header: session.header, snapshot, meter, replies, nowMs: deps.clock() })
+  return readingOf({ header: session.header, snapshot, meter, budgetSpent, replies, nowMs: deps.clock() })
 }
 
 /** Replies of the session so far: the index of the next one, and the breaker's count of steps. */
 export const countReplies = (deps: ActivityDeps, sessionId: string): Promise<number> =>
   deps.store.countEvents(sessionId, 'assistant/message')
 
+/** What the session's compactions have cost; nothing is read without a budget. @param except an attempt that is not counted */
+export async function loadSpending(
+  { store }: ActivityDeps,
+  { sessionId, header }: SessionRow,
+  except?: string,
+): Promise<Spending> {
+  if (header.policy.compactionBudget === undefined) return NOTHING_SPENT
+  const paid = await store.attemptUsage(sessionId)
+  return spendingOf(paid.filter(({ compactionId }) => compactionId !== except).map(({ usage }) => usage))
+}
+
+export const isBudgetSpent = async (
+  deps: ActivityDeps,
+  session: SessionRow,
+  except?: string,
+): Promise<boolean> => isSpent(session.header.policy, await loadSpending(deps, session, except))
+
 export interface Measured {
   readonly header: Header
   readonly snapshot: SurfaceMeasure
   readonly meter: MeterState
+  readonly budgetSpent: boolean
   readonly replies: number
   readonly nowMs: number
 }
 
-export const readingOf = ({ header, snapshot, meter, replies, nowMs }: Measured): Reading =>
-  takeReading({ snapshot, header, overheadTokens: overheadTokens(header), meter, step: replies, nowMs })
+export const readingOf = ({ replies, ...measured }: Measured): Reading =>
+  takeReading({ ...measured, overheadTokens: overheadTokens(measured.header), step: replies })

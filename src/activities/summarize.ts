@@ -15,7 +15,7 @@ import type { ActivityDeps } from './deps.ts'
 import { type Asked, type Attempted, firstSummary } from './first-summary.ts'
 import { asOwner } from './owner.ts'
 import { paidCalls } from './paid-calls.ts'
-import { loadMeter, loadSession } from './session-view.ts'
+import { isBudgetSpent, loadMeter, loadSession } from './session-view.ts'
 import { plannedSpan, type SummaryParts, summaryInput } from './summary-input.ts'
 
 export type SummarizeResult = z.infer<typeof summarizeResultSchema>
@@ -60,7 +60,9 @@ async function run(
   const requestHead = surface.head
   const paid = paidCalls({ deps, sessionId, compactionId, turn, actor: parent, signal, requestHead })
   const { stored, problem } =
-    noRoom(session, work) ?? (await firstSummary(deps, input, asked(deps, { parts, work }, { signal, paid })))
+    noRoom(session, work) ??
+    (await noBudget(deps, session, input)) ??
+    (await firstSummary(deps, input, asked(deps, { parts, work }, { signal, paid })))
   const { fallbackReason } = stored
   if (fallbackReason !== undefined && !mayFallBack(session, input, fallbackReason))
     return failed(paid.spent(), 'summary', `No acceptable summary (${fallbackReason}): ${problem}`)
@@ -95,6 +97,21 @@ function noRoom({ header }: SessionRow, { limitTokens }: SummarizeInput): Attemp
   return {
     stored: { summary: null, fallbackReason: 'overflow' },
     problem: `Frame and pins of the checkpoint leave ${limitTokens} tokens for a summary, it needs ${LEAST_SUMMARY_TOKENS}. The session is unchanged; unpin some, raise the threshold, or compact more at once.`,
+  }
+}
+
+/** The attempt that a turn cannot do without is free when the budget is used up. One that has paid goes on. */
+async function noBudget(
+  deps: ActivityDeps,
+  session: SessionRow,
+  { cause, compactionId }: CompactionActivityInput,
+): Promise<Attempted | undefined> {
+  if (session.header.policy.summarizer === 'deterministic' || cause !== 'context-overflow') return undefined
+  if (!(await isBudgetSpent(deps, session, compactionId))) return undefined
+  return {
+    stored: { summary: null, fallbackReason: 'budget-spent' },
+    problem:
+      "The policy's compactionBudget is used up, and its summaryFallback allows no checkpoint by code.",
   }
 }
 

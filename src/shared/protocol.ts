@@ -54,8 +54,11 @@ export const readingSchema = z.strictObject({
   /** Pressure limit; null: pressure is off. */
   limit: z.int().positive().nullable(),
   pressure: z.enum(['none', 'over', 'held', 'overhead']),
-  /** Why the limit is null although the policy compacts by itself: nobody knows the model's window. */
-  off: z.literal('window-unknown').optional(),
+  /**
+   * Why pressure starts no compaction although the policy compacts by itself. `window-unknown`: nobody knows the model's window, so the limit is null.
+   * `budget-spent`: the policy's `compactionBudget` is used up; above the limit the pressure is `held`.
+   */
+  off: z.enum(['window-unknown', 'budget-spent']).optional(),
 })
 export type Reading = z.infer<typeof readingSchema>
 
@@ -151,7 +154,7 @@ export const compactionOutcomeSchema = z.strictObject({
   v: z.literal(1),
   compactionId: z.string(),
   outcome: z.enum(['compacted', 'pruned', 'nothing', 'failed']),
-  /** For `nothing`: below-threshold, empty, only-tail, only-checkpoint, busy, refused, …; for `compacted`: `deterministic` when no model wrote the summary. */
+  /** For `nothing`: below-threshold, empty, only-tail, only-checkpoint, busy, refused, budget-spent, …; for `compacted`: `deterministic` when no model wrote the summary. */
   reason: z.string().optional(),
   /** The sentence of the hook that refused it. */
   message: z.string().optional(),
@@ -273,7 +276,7 @@ export type CompactionInput = z.infer<typeof compactionInputSchema>
 
 /** Why the session does not compact by itself although it should, in one word and one sentence. */
 export const blockedSchema = z.strictObject({
-  reason: z.enum(['held', 'overhead', 'window-unknown']),
+  reason: z.enum(['held', 'overhead', 'window-unknown', 'budget-spent']),
   message: z.string(),
 })
 export type Blocked = z.infer<typeof blockedSchema>

@@ -63,6 +63,22 @@ export async function attempts(
   return Promise.all(found.map((row) => toAttemptRow(context, fromSql(row))))
 }
 
+export async function attemptUsage(
+  context: StoreContext,
+  sessionId: string,
+): Promise<Pick<AttemptRow, 'compactionId' | 'usage'>[]> {
+  const found = await context.connection.read((sql) =>
+    sql.all<{ readonly compaction_id: string; readonly usage: string }>(
+      "SELECT compaction_id, usage FROM attempt WHERE session = ? AND usage <> '[]'",
+      loadSession(sql, sessionId).id,
+    ),
+  )
+  return found.map(({ compaction_id, usage }) => ({
+    compactionId: compaction_id,
+    usage: JSON.parse(usage),
+  }))
+}
+
 export async function toAttemptRow(
   context: StoreContext,
   { row, summary }: StoredAttempt,

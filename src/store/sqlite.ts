@@ -3,7 +3,7 @@ import type { BodyCodec } from '../shared/ports/body-codec.ts'
 import type { Clock } from '../shared/ports/clock.ts'
 import type { SessionStore } from '../shared/ports/store.ts'
 import { append } from './append.ts'
-import { attempt, attempts } from './attempt-rows.ts'
+import { attempt, attempts, attemptUsage } from './attempt-rows.ts'
 import { closeAttempt, commitAttempt, openAttempt, recordSummary } from './attempts.ts'
 import { Connection } from './connection.ts'
 import { inbox, putInbox, settleInbox } from './inbox.ts'
@@ -75,6 +75,7 @@ export function sqliteStore({ path, now = Date.now, codec, limits }: SqliteStore
     openAttempt: (input) => openAttempt(context, input),
     attempt: (sessionId, compactionId) => attempt(context, sessionId, compactionId),
     attempts: (query) => attempts(context, query),
+    attemptUsage: (sessionId) => attemptUsage(context, sessionId),
     recordCall: (input) => recordCall(context, input),
     recordSummary: (input) => recordSummary(context, input),
     commitAttempt: (input) => commitAttempt(context, input),

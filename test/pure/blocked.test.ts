@@ -31,6 +31,14 @@ describe('why a session does not compact by itself', () => {
     assert.match(blocked?.message ?? '', /models\[\]\.contextWindow or thresholdTokens/)
   })
 
+  test('fault B14 the budget is used up, also below the limit', () => {
+    for (const pressure of ['none', 'held'] as const) {
+      const blocked = blockedBy({ ...reading, pressure, off: 'budget-spent' }, record)
+      assert.equal(blocked?.reason, 'budget-spent')
+      assert.match(blocked?.message ?? '', /compactionBudget.*configure/)
+    }
+  })
+
   test('system and tools alone reach the limit', () => {
     const blocked = blockedBy({ ...reading, pressure: 'overhead' }, record)
     assert.equal(blocked?.reason, 'overhead')

@@ -76,7 +76,10 @@ describe('words and shapes that the log knows', () => {
       [compactionCauseSchema, ['pressure', 'context-overflow', 'manual', 'tool', 'region']],
       [turnEndReasonSchema, ['completed', 'aborted', 'error', 'max-tokens', 'blocked', 'interrupted']],
       [refusalSchema, ['truncated', 'refusal', 'blank', 'markup', 'not-smaller', 'too-long']],
-      [noticeCodeSchema, ['held', 'overhead', 'window-unknown', 'hook-failed', 'short-reply']],
+      [
+        noticeCodeSchema,
+        ['held', 'overhead', 'window-unknown', 'budget-spent', 'hook-failed', 'short-reply'],
+      ],
     ] as const) {
       for (const word of words) assert.equal(schema.parse(word), word)
       for (const word of ['', 'other', 7, null]) assert.ok(!schema.safeParse(word).success)

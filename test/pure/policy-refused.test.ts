@@ -14,6 +14,9 @@ const opus: ModelFacts = {
 const refused: readonly [unknown, string | RegExp, Partial<ModelFacts>?][] = [
   [7, 'policy must be an object, got 7'],
   [[], 'policy must be an object, got []'],
+  [{ compactionBudget: {} }, 'policy.compactionBudget must have count, tokens, or both, got {}'],
+  [{ compactionBudget: { count: 0 } }, 'policy.compactionBudget.count must be above 0, got 0'],
+  [{ compactionBudget: { dollars: 5 } }, /^policy\.compactionBudget\.dollars .*count, tokens/],
   [{ thresholdRatio: 0 }, 'policy.thresholdRatio must be above 0, got 0'],
   [{ thresholdRatio: 1.5 }, 'policy.thresholdRatio must be at most 1, got 1.5'],
   [{ thresholdRatio: -1 }, 'policy.thresholdRatio must be above 0, got -1'],

@@ -114,6 +114,17 @@ test('an automatic policy without a limit says why it is off; no other does', ()
       nowMs: 0,
     }).off
   assert.equal(off({}, null), 'window-unknown')
+  const spent = (tokens: number) =>
+    takeReading({
+      snapshot: { head: 1, generation: 0, nodes: [{ seq: 0, type: 'user/message', tokens }] },
+      header: headerOf({ thresholdTokens: 1_000 }),
+      overheadTokens: 0,
+      meter: exact(),
+      budgetSpent: true,
+      nowMs: 0,
+    })
+  assert.deepEqual([spent(10).off, spent(10).pressure], ['budget-spent', 'none'])
+  assert.deepEqual([spent(2_000).off, spent(2_000).pressure], ['budget-spent', 'held'])
   assert.equal(off({}, 200_000), undefined)
   assert.equal(off(policy, null), undefined, 'a threshold in tokens needs no window')
   assert.equal(off({ auto: false }, null), undefined)

@@ -85,6 +85,7 @@ test('docs: the defaults of README are those of the code', () => {
     replyMaxTokens: [policy.replyMaxTokens],
     minGainRatio: [policy.minGainRatio],
     breaker: [breaker.maxIneffectivePasses, ...breaker.skipSteps, breaker.holdMs],
+    compactionBudget: [policy.compactionBudget ?? false],
     archive: [policy.archive ?? false],
     idleTimeout: [`${(policy.idleTimeoutMs ?? 0) / 3_600_000}h`],
   }

@@ -1,4 +1,5 @@
 import { isCompactCheckpointSource } from '../../shared/checkpoint-source.ts'
+import { isSpent, spendingOf } from '../../shared/compaction/compaction-budget.ts'
 import { ratioOf } from '../../shared/compaction/meter.ts'
 import { planMicro } from '../../shared/compaction/micro.ts'
 import type { ResolvedPolicy } from '../../shared/compaction/policy-schema.ts'
@@ -31,6 +32,7 @@ interface Context {
 export const context: Run<object> = async (setting, [id = '']) => {
   const { store, row } = await setting.stored(id)
   const { header, surface, meter, replies, pinTokens } = await readPlanState(store, row, countTokens)
+  const paid = await store.attemptUsage(id)
   const fixed = { system: priceText(header.system), tools: priceTools(header.tools) }
   const overheadTokens = fixed.system + fixed.tools
   const ratio = ratioOf(meter, modelKeyOf(header))
@@ -45,6 +47,7 @@ export const context: Run<object> = async (setting, [id = '']) => {
       header,
       overheadTokens,
       meter,
+      budgetSpent: isSpent(policy, spendingOf(paid.map(({ usage }) => usage))),
       step: replies,
       nowMs: Date.now(),
     }),

@@ -1,3 +1,5 @@
+import { isSpent, spendingOf, spendingText } from '../../shared/compaction/compaction-budget.ts'
+import type { ResolvedPolicy } from '../../shared/compaction/policy-schema.ts'
 import { reasonText } from '../../shared/compaction/reason-text.ts'
 import type { AttemptRow } from '../../shared/ports/store.ts'
 import type { PriceTable } from '../../shared/usage/prices.ts'
@@ -14,16 +16,28 @@ export interface HistoryOptions {
 
 export const history: Run<HistoryOptions> = async (setting, [id = ''], { limit, prices }) => {
   const table = pricesFrom(prices)
-  const { store } = await setting.stored(id)
+  const { store, row: session } = await setting.stored(id)
   const rows = await store.attempts({ sessionId: id, limit })
+  const budget = budgetText(session.header.policy, await store.attemptUsage(id))
   setting.output.result(
     rows.map(({ plan: _plan, summary: _summary, ...row }) => ({
       ...row,
       paid: usageReport(row.usage, table).total,
       pricesOf: table.date,
     })),
-    rows.length === 0 ? `Session ${id} has not compacted.` : historyTable(rows, table),
+    rows.length === 0
+      ? `Session ${id} has not compacted.`
+      : [historyTable(rows, table), ...budget].join('\n\n'),
   )
+}
+
+/** One line where the policy has a budget. */
+function budgetText(policy: ResolvedPolicy, paid: readonly Pick<AttemptRow, 'usage'>[]): string[] {
+  const { compactionBudget } = policy
+  if (compactionBudget === undefined) return []
+  const spending = spendingOf(paid.map(({ usage }) => usage))
+  const end = isSpent(policy, spending) ? ', used up: none is paid for by itself' : ''
+  return [`compactionBudget: ${spendingText(compactionBudget, spending)}${end}`]
 }
 
 function historyTable(rows: readonly AttemptRow[], prices: PriceTable): string {

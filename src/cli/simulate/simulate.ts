@@ -1,5 +1,6 @@
 import type { ReplayPlan } from '../../formats/replay-plan.ts'
 import { buildCheckpoint } from '../../shared/compaction/checkpoint.ts'
+import { isSpent, NOTHING_SPENT } from '../../shared/compaction/compaction-budget.ts'
 import { initialMeter, learnFromUsage, type MeterState, ratioOf } from '../../shared/compaction/meter.ts'
 import { planMicro } from '../../shared/compaction/micro.ts'
 import { planAttempt } from '../../shared/compaction/plan-attempt.ts'
@@ -63,6 +64,7 @@ class Simulator {
   readonly #billed = new Map<PromptClass, Usage>()
   #summaries: SessionEvent<'compact/summary'>[] = []
   #meter: MeterState = initialMeter()
+  #spent = NOTHING_SPENT
   #cleared = 0
   #largest = 0
   #overflows = 0
@@ -213,6 +215,11 @@ class Simulator {
     }
     const prompts = promptClass(usage)
     this.#billed.set(prompts, addUsage(this.#billed.get(prompts) ?? NO_USAGE, usage))
+    if (isSummary) {
+      const { count, tokens } = this.#spent
+      const { cacheReadTokens, cacheWriteTokens, outputTokens: output } = usage
+      this.#spent = { count: count + 1, tokens: tokens + cacheReadTokens + cacheWriteTokens + output }
+    }
     return Math.round(input * ratio)
   }
 
@@ -244,6 +251,7 @@ class Simulator {
       header: this.#header,
       overheadTokens: this.#overhead,
       meter: this.#meter,
+      budgetSpent: isSpent(this.#header.policy, this.#spent),
       step: replies,
       nowMs: 0,
     }

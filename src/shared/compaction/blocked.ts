@@ -7,6 +7,13 @@ export const isAutomatic = (cause: CompactionCause): boolean => cause !== 'manua
 
 /** Why a session does not compact by itself although it should; `last` is its newest automatic compaction. */
 export function blockedBy(reading: Reading | null, last: CompactionRecord | undefined): Blocked | null {
+  if (reading?.off === 'budget-spent') {
+    return {
+      reason: reading.off,
+      message:
+        "The session's compactions have used up the policy's compactionBudget, so none is paid for by itself: raise it by configure, or compact by hand. A request that does not fit still gets a checkpoint that code writes alone.",
+    }
+  }
   if (reading?.off !== undefined) {
     return {
       reason: reading.off,

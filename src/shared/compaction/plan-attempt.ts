@@ -20,6 +20,8 @@ export interface PlanAttemptInput {
   readonly replies: number
   /** Price of system and tools. */
   readonly overheadTokens: number
+  /** The policy's `compactionBudget` is used up. Default false. */
+  readonly budgetSpent?: boolean
   /** Price of the pins that stand in every checkpoint. Default 0. */
   readonly pinTokens?: number
   readonly price: (content: readonly ContentBlock[]) => number
@@ -45,6 +47,8 @@ export function planAttempt(input: PlanAttemptInput): PlannedAttempt {
   const { attempt, header, surface, meter, overheadTokens, pinTokens = 0 } = input
   const { policy } = header
   const before = readingAt(input, surface)
+  if (input.budgetSpent && (attempt.cause === 'pressure' || attempt.cause === 'tool'))
+    return forbiddenAttempt(input, { outcome: 'nothing', reason: 'budget-spent' })
   const shortened = applyCopies(input, PRUNES.has(attempt.cause) ? shortenResults(input) : [])
   const copies = shortened.events
   const after = copies.length === 0 ? before : readingAt(input, shortened.surface)
@@ -90,7 +94,7 @@ export function planAttempt(input: PlanAttemptInput): PlannedAttempt {
   }
 }
 
-/** The attempt that a hook did not allow: nothing is shortened, nothing selected. */
+/** The attempt that a hook or the budget did not allow: nothing is shortened, nothing selected. */
 export function forbiddenAttempt(
   input: PlanAttemptInput,
   said: Pick<CompactionOutcome, 'outcome' | 'reason' | 'message' | 'error'>,
@@ -100,9 +104,9 @@ export function forbiddenAttempt(
 }
 
 const readingAt = (
-  { header, overheadTokens, meter, replies, nowMs }: PlanAttemptInput,
+  { header, overheadTokens, meter, budgetSpent = false, replies, nowMs }: PlanAttemptInput,
   snapshot: SurfaceSnapshot,
-): Reading => takeReading({ snapshot, header, overheadTokens, meter, step: replies, nowMs })
+): Reading => takeReading({ snapshot, header, overheadTokens, meter, budgetSpent, step: replies, nowMs })
 
 /** Micro placeholders where they pay, shorter copies of the other large results; a node is shadowed once. */
 function shortenResults({ attempt, header, surface, meter, overheadTokens }: PlanAttemptInput): ShadowCopy[] {

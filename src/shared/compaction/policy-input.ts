@@ -92,6 +92,20 @@ const settings = {
       holdMs: z.int().positive().optional(),
     })
     .optional(),
+  /**
+   * What the compactions of a session may cost: how many that pay for a model call, and how many tokens of these calls. When one of the two is reached, only a person's
+   * are paid for. False, the default, sets no limit: a session may live for months, and the breaker stops what does not help.
+   */
+  compactionBudget: z
+    .union([
+      z
+        .strictObject({ count: tokens.optional(), tokens: tokens.optional() })
+        .refine(({ count, tokens: most }) => count !== undefined || most !== undefined, {
+          error: 'must have count, tokens, or both',
+        }),
+      z.literal(false),
+    ])
+    .optional(),
   /** Folder for a JSONL copy of every compacted surface; false, the default, writes none. */
   archive: z.union([name, z.literal(false)]).optional(),
   /** First line of a checkpoint, before the standard frame. Default none. */

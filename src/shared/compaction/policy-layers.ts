@@ -8,7 +8,7 @@ const SIBLINGS = [
 ] as const
 
 /** Settings whose fields are merged one by one; every other setting is replaced whole. */
-const GROUPS = ['prune', 'micro', 'pins', 'breaker'] as const
+const GROUPS = ['prune', 'micro', 'pins', 'breaker', 'compactionBudget'] as const
 
 /** Lays settings over one another, the last on top. */
 export function layerSettings(layers: readonly PolicySettings[]): PolicySettings {

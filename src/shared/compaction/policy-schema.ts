@@ -63,6 +63,10 @@ export const resolvedPolicySchema = z.strictObject({
     skipSteps: z.array(z.int().nonnegative()),
     holdMs: z.int().positive(),
   }),
+  /** What compactions of a session may cost before only a person's are paid for; absent: no limit. */
+  compactionBudget: z
+    .strictObject({ count: z.int().positive().optional(), tokens: z.int().positive().optional() })
+    .optional(),
   /** Folder of the JSONL archive, or null. */
   archive: z.string().nullable(),
   /** First line of a checkpoint; empty means the standard frame alone. */

@@ -62,6 +62,7 @@ export function resolvePolicy(
       skipSteps: [...(settings.breaker?.skipSteps ?? [2, 4])],
       holdMs: settings.breaker?.holdMs ?? 3_600_000,
     },
+    ...(settings.compactionBudget ? { compactionBudget: { ...settings.compactionBudget } } : {}),
     archive: settings.archive === undefined || settings.archive === false ? null : settings.archive,
     framePrefix: settings.framePrefix ?? '',
     idleTimeoutMs: idleTimeoutMs(settings.idleTimeout ?? '24h') ?? null,
@@ -82,6 +83,7 @@ const GROUP_NAMES: Readonly<Record<string, readonly string[]>> = {
   micro: ['keepLast', 'preserve', 'minReclaimTokens'],
   pins: ['texts', 'tools'],
   breaker: ['maxIneffectivePasses', 'skipSteps', 'holdMs'],
+  compactionBudget: ['count', 'tokens'],
   summarizer: ['provider', 'model'],
   summarizerFallbacks: ['provider', 'model'],
 }

@@ -11,6 +11,8 @@ export interface ReadingInput {
   /** Price of system and tools. */
   readonly overheadTokens: number
   readonly meter: MeterState
+  /** The policy's `compactionBudget` is used up. Default false. */
+  readonly budgetSpent?: boolean
   /** Price of input that is not on the surface yet. Default 0. */
   readonly pendingTokens?: number
   /** Number of the session's replies so far, for the breaker; left out between turns. */
@@ -20,14 +22,24 @@ export interface ReadingInput {
 
 /** What the next request would take of the window, and whether that must start a compaction. Linear in the number of nodes. */
 export function takeReading(input: ReadingInput): Reading {
-  const { snapshot, header, overheadTokens, meter, pendingTokens = 0, step, nowMs } = input
+  const {
+    snapshot,
+    header,
+    overheadTokens,
+    meter,
+    budgetSpent = false,
+    pendingTokens = 0,
+    step,
+    nowMs,
+  } = input
   const { head, generation, nodes } = snapshot
   const modelKey = modelKeyOf(header)
   const tokens = contextTokens({ nodes, generation, overheadTokens, meter, modelKey, pendingTokens })
   const limit = header.policy.pressureTokens
-  const reading = { headSeq: head, generation, tokens, limit, ...whyOff(header) }
+  const reading = { headSeq: head, generation, tokens, limit, ...whyOff(header, budgetSpent) }
   if (limit === null || tokens < limit) return { ...reading, pressure: 'none' }
   if (ratioOf(meter, modelKey) * overheadTokens >= limit) return { ...reading, pressure: 'overhead' }
+  if (budgetSpent) return { ...reading, pressure: 'held' }
   const holds = breakerHolds(meter.breaker, {
     settings: header.policy.breaker,
     nowMs,
@@ -38,10 +50,11 @@ export function takeReading(input: ReadingInput): Reading {
 }
 
 /** Only where the policy compacts by itself: one that says otherwise needs no reason. */
-function whyOff({ policy, model }: Header): Pick<Reading, 'off'> {
-  const isOff =
+function whyOff({ policy, model }: Header, budgetSpent: boolean): Pick<Reading, 'off'> {
+  const isUnknown =
     policy.auto && model !== null && policy.contextWindow === null && policy.pressureTokens === null
-  return isOff ? { off: 'window-unknown' } : {}
+  if (isUnknown) return { off: 'window-unknown' }
+  return budgetSpent ? { off: 'budget-spent' } : {}
 }
 
 /** `provider/model` of a header, the key of the meter's ratios. */

@@ -6,6 +6,7 @@ const REASONS: Readonly<Record<string, string>> = {
   'below-threshold': 'there is room enough',
   held: 'automatic compaction pauses, since the last ones did not help',
   overhead: 'system prompt and tools alone reach the limit',
+  'budget-spent': "the policy's compactionBudget is used up",
   busy: 'another compaction was running',
   refused: 'a hook of the worker refused it',
 }

@@ -103,6 +103,8 @@ export interface SessionStore {
   attempt(sessionId: string, compactionId: string): Promise<AttemptRow | null>
   /** Newest first; of one session, or of all. */
   attempts(query: AttemptsQuery): Promise<readonly AttemptRow[]>
+  /** The ledger of each attempt of the session that paid for a call, in any order. */
+  attemptUsage(sessionId: string): Promise<readonly Pick<AttemptRow, 'compactionId' | 'usage'>[]>
   /**
    * Records one paid call. A complete response takes `compact.<id>.call.<n>` (first wins); any other takes the next `….lost.<k>`. Allowed while the attempt is open; after it
    * ended only `lost` calls are written (what was paid is never forgotten). The store gives the key; a call whose turn has ended belongs to none.

@@ -96,6 +96,7 @@ export const noticeCodeSchema = z.enum([
   'held',
   'overhead',
   'window-unknown',
+  'budget-spent',
   'hook-failed',
   'short-reply',
   'summarizer-failed',

@@ -78,6 +78,8 @@ const sums: StoreTests = {
       'summary small 1/1 0/0',
     ]
     assert.deepEqual(linesOf((await store.attempt(SESSION, ATTEMPT_ID))?.usage), ofAttempt)
+    const [paid, ...others] = await store.attemptUsage(SESSION)
+    assert.deepEqual([paid?.compactionId, linesOf(paid?.usage), others], [ATTEMPT_ID, ofAttempt, []])
     assert.deepEqual(linesOf((await store.session(SESSION))?.usage), [
       ...ofAttempt,
       'turn small 2/1 100/10',
@@ -96,6 +98,10 @@ const sums: StoreTests = {
       'discarded small 2/0 14/2',
       'turn small 1/0 100/10',
     ])
+  },
+  'an attempt that paid nothing has no ledger': async (store) => {
+    await openPlanned(store, await twoMessages(store))
+    assert.deepEqual(await store.attemptUsage(SESSION), [])
   },
   'a call that came after the end of its attempt is counted as discarded': async (store) => {
     await openPlanned(store, await twoMessages(store))
