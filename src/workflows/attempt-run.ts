@@ -1,4 +1,4 @@
-import { CancellationScope } from '@temporalio/workflow'
+import { CancellationScope, condition } from '@temporalio/workflow'
 import type { CompactionOutcome } from '../shared/protocol.ts'
 import type { AttemptError } from '../shared/session/events.ts'
 import {
@@ -28,11 +28,15 @@ export async function runAttempt(
   throwIfCancelled(parent)
   const scope = new CancellationScope({ cancellable: true, parent })
   session.attempt = { compactionId: attempt.compactionId, cause: attempt.cause, cancel: () => scope.cancel() }
-  const noted = noteReason(env, scope)
+  const child = new CancellationScope({
+    cancellable: true,
+    parent: new CancellationScope({ cancellable: false }),
+  })
+  const noted = passCancelOn(env, scope, child)
   session.history.begin(attempt, Date.now())
   showDetails(session)
   try {
-    const outcome = await attemptOutcome(parentOf(env), scope, attempt)
+    const outcome = await attemptOutcome(parentOf(env), child, attempt)
     await noted()
     session.observe(outcome.reading)
     session.history.end(outcome, Date.now())
@@ -53,14 +57,32 @@ const parentOf = ({ input, session, activities }: SessionEnv): AttemptParent => 
   closeAttempt: activities.closeAttempt,
 })
 
-/** Temporal's cancel carries no reason: one that a person gave is written by the parent's own close, before the child can write its own. */
-function noteReason(env: SessionEnv, scope: CancellationScope): () => Promise<void> {
+/** A store that is away must not hold a cancel for longer. */
+const NOTE_MS = 2_000
+
+/**
+ * Temporal's cancel carries no reason: one that a person gave is written by the parent's own close, and only then the child hears of the cancel and writes its
+ * own end.
+ */
+function passCancelOn(
+  env: SessionEnv,
+  asked: CancellationScope,
+  child: CancellationScope,
+): () => Promise<void> {
   const { attempt } = env.session
   let note: Promise<unknown> = Promise.resolve()
-  scope.cancelRequested.catch(() => {
-    if (attempt?.cancelReason === undefined) return
-    const error: AttemptError = { code: 'cancelled', stage: 'session', message: attempt.cancelReason }
-    note = closeAttempt(parentOf(env), attempt.compactionId, error, undefined).catch(() => undefined) // The child closes, too.
+  asked.cancelRequested.catch(async () => {
+    if (attempt?.cancelReason !== undefined) {
+      const error: AttemptError = { code: 'cancelled', stage: 'session', message: attempt.cancelReason }
+      let isNoted = false
+      note = closeAttempt(parentOf(env), attempt.compactionId, error, undefined)
+        .catch(() => undefined) // The child closes, too.
+        .finally(() => {
+          isNoted = true
+        })
+      await CancellationScope.nonCancellable(() => condition(() => isNoted, NOTE_MS))
+    }
+    child.cancel()
   })
   return async () => void (await note)
 }

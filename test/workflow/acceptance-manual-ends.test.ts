@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { ApplicationFailure } from '@temporalio/common'
 import type { Session } from '../../src/client/index.ts'
 import { SessionError } from '../../src/shared/errors.ts'
@@ -130,6 +131,26 @@ describe('D10: the caller’s abort', { concurrency: true }, () => {
     assert.equal(end?.data.error?.code, 'cancelled')
     assert.match(end?.data.error?.message ?? '', /changed my mind/)
     assert.equal(await surfaceOf(session), before)
+  })
+
+  test('D10: the words are those of the end, however late they come to the store', async () => {
+    const session = await stage.spoken()
+    const gate = stage.holdSummaries(session)
+    let closes = 0
+    stage.hooks.on(session.id, 'closeAttempt', async (write) => {
+      if (closes++ === 0) await sleep(1_000)
+      return write()
+    })
+    const stop = new AbortController()
+    const running = session.compactNow({ signal: stop.signal })
+    running.catch(() => undefined)
+    await reached(gate, running)
+    stop.abort(reason)
+    await givesReason(running)
+    await whenIdle(session)
+    const said = (await stage.ofType(session, 'compact/end')).map(({ data }) => data.error?.message)
+    assert.equal(said.length, 1)
+    assert.match(said[0] ?? '', /changed my mind/)
   })
 
   test('D10: after the summary was paid and kept: the exact reason, an end, no checkpoint', async () => {
