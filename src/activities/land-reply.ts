@@ -1,3 +1,4 @@
+import { callAsText } from '../shared/compaction/call-markup.ts'
 import { learnFromUsage } from '../shared/compaction/meter.ts'
 import { isSessionError, SessionError } from '../shared/errors.ts'
 import { LIMITS } from '../shared/limits.ts'
@@ -5,11 +6,11 @@ import type { ModelReply, ModelRequest } from '../shared/ports/model.ts'
 import type { Actor, EndTurn, SessionRow, SurfaceSnapshot, Written } from '../shared/ports/store.ts'
 import type { AnyTool, ToolRules } from '../shared/ports/tool.ts'
 import { canonicalJson } from '../shared/session/canonical-json.ts'
-import type { ToolUseBlock } from '../shared/session/content.ts'
-import type { NewEvent, SurfaceNode, TurnEndReason } from '../shared/session/events.ts'
+import { isText, type ToolUseBlock } from '../shared/session/content.ts'
+import type { Header, NewEvent, SurfaceNode, TurnEndReason } from '../shared/session/events.ts'
 import { keys } from '../shared/session/keys.ts'
 import { isCutOff, isPaused, isWhole } from '../shared/session/stop-reasons.ts'
-import { wellFormed } from '../shared/session/well-formed.ts'
+import { headOf, wellFormed } from '../shared/session/well-formed.ts'
 import { priceContent } from '../shared/tokens/price.ts'
 import type { CallModelInput, CallModelResult } from './call-model.ts'
 import {
@@ -64,7 +65,9 @@ export async function landReply(deps: ActivityDeps, landing: Landing): Promise<C
     surfaceOp: 'append',
   }
   const answers = codeAnswers(assistant, session.header, await asksAgain(deps, sessionId, assistant))
-  const events = [assistant, ...answers.map((answer) => answer.event)]
+  const end = endOf(assistant) ?? tooManyPauses(assistant, surface.nodes)
+  const flagged = end?.reason === 'completed' ? flagOf(assistant, session.header) : []
+  const events = [assistant, ...answers.map((answer) => answer.event), ...flagged]
   const meter = learnFromUsage(await loadMeter(deps, session), {
     usage: reply.usage,
     modelKey: `${request.provider}/${request.model}`,
@@ -74,7 +77,6 @@ export async function landReply(deps: ActivityDeps, landing: Landing): Promise<C
     generation: surface.generation,
     headSeq: surface.head,
   })
-  const end = endOf(assistant) ?? tooManyPauses(assistant, surface.nodes)
   const write = () =>
     asOwner(deps, sessionId, actor, (owner) =>
       end === undefined
@@ -180,6 +182,33 @@ function endOf(event: Assistant): Ending | undefined {
     code: 'UnknownStopReason',
     message: `The reply has calls and ended as ${JSON.stringify(stopReason)}, which nobody here knows: none of them was run.`,
   }
+}
+
+const EXCERPT_CHARS = 120
+
+/** Tells people of a last reply that writes a call as text instead of making it: nothing runs, and the turn looks done. */
+function flagOf({ turn, step, data }: Assistant, { tools }: Header): NewEvent<'session/notice'>[] {
+  const said =
+    tools.length === 0
+      ? undefined
+      : callAsText(
+          data.content
+            .filter(isText)
+            .map(({ text }) => text)
+            .join('\n'),
+        )
+  if (said === undefined) return []
+  const message = `The reply that ended turn ${turn} writes a call as text, so nothing was run: ${JSON.stringify(headOf(said, EXCERPT_CHARS))}. Ask for it again; a model that keeps doing so imitates what it has read.`
+  return [
+    {
+      key: keys.notice(`call-as-text.${turn}.${step}`),
+      type: 'session/notice',
+      turn,
+      step,
+      data: { code: 'call-as-text', message },
+      tokens: 0,
+    },
+  ]
 }
 
 /** A provider whose tools never come to an end would be paid for ever. */

@@ -78,7 +78,7 @@ describe('words and shapes that the log knows', () => {
       [refusalSchema, ['truncated', 'refusal', 'blank', 'markup', 'not-smaller', 'too-long']],
       [
         noticeCodeSchema,
-        ['held', 'overhead', 'window-unknown', 'budget-spent', 'hook-failed', 'short-reply'],
+        ['held', 'overhead', 'window-unknown', 'budget-spent', 'hook-failed', 'short-reply', 'call-as-text'],
       ],
     ] as const) {
       for (const word of words) assert.equal(schema.parse(word), word)

@@ -238,4 +238,26 @@ describe('bad summaries', { concurrency: 3 }, () => {
     assert.doesNotMatch(checkpoint.join('\n'), /work\(|work \{|tool call|\[tool/i)
     await fault.sound()
   })
+
+  test('fault H13: a last reply that writes a call as text is flagged, and the one after it is not', async () => {
+    const said = [
+      'Now the tests.\n<invoke name="work"><parameter name="command">make</parameter></invoke>',
+      '[Previous: used work; history {"seq": 12} reads its result]',
+      'Such a call is written as ```\n<invoke name="work">\n```, and `[TOOL_CALLS]` elsewhere.',
+    ]
+    const fault = await faults.open({ window: 60_000, reply: ({ index }) => said[index] ?? 'Done.' })
+    for (const _ of [...said, 'more']) assert.equal((await fault.say('Go on.')).reason, 'completed')
+    const notices = ofType(await fault.sound(), 'session/notice')
+    assert.deepEqual(
+      notices.map(({ data, turn }) => [data.code, turn]),
+      [
+        ['call-as-text', 1],
+        ['call-as-text', 2],
+      ],
+    )
+    assert.match(
+      notices[0]?.data.message ?? '',
+      /turn 1 writes a call as text, so nothing was run: "<invoke name=/,
+    )
+  })
 })

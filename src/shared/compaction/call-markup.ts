@@ -4,6 +4,19 @@ export function holdsCallMarkup(text: string): boolean {
   return CALL_MARKUP.some((pattern) => pattern.test(prose))
 }
 
+/**
+ * The beginning of a call that a reply writes as text, or undefined: in one of the markups above, or as the placeholder that stands for an old result. What stands
+ * in a code block is shown to somebody.
+ */
+export function callAsText(text: string): string | undefined {
+  const said = text.replace(/```[\s\S]*?(?:```|$)/g, '')
+  const line = said.split('\n').find((each) => PLACEHOLDER.test(each) || holdsCallMarkup(each))
+  if (line !== undefined) return line.trim()
+  return holdsCallMarkup(said) ? said.trim() : undefined
+}
+
+const PLACEHOLDER = /^\s*\[Previous: used /
+
 const ARGUMENTS = '"(?:arguments|args|input|parameters)"\\s*:'
 
 const CALL_MARKUP: readonly RegExp[] = [

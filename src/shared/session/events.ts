@@ -99,6 +99,7 @@ export const noticeCodeSchema = z.enum([
   'budget-spent',
   'hook-failed',
   'short-reply',
+  'call-as-text',
   'summarizer-failed',
 ])
 export type NoticeCode = z.infer<typeof noticeCodeSchema>
