@@ -1,18 +1,11 @@
 import { ApplicationFailure } from '@temporalio/common'
 import { z } from 'zod'
 import { isSessionError, SessionError } from '../shared/errors.ts'
-import {
-  type ModelCallContext,
-  ModelCallError,
-  type ModelClient,
-  type ModelReply,
-  type ModelRequest,
-} from '../shared/ports/model.ts'
+import type { ModelCallContext, ModelClient, ModelReply, ModelRequest } from '../shared/ports/model.ts'
 import { problemOf } from '../shared/protocol.ts'
 import { modelErrorOf } from '../shared/refusals/refusal-of.ts'
 import { contentSchema } from '../shared/session/content.ts'
 import { usageSchema } from '../shared/session/events.ts'
-import { modelFailed } from './model-failed.ts'
 import { untilAborted } from './until-aborted.ts'
 
 const replySchema = z.object({
@@ -26,8 +19,7 @@ const replySchema = z.object({
  * One call of a model client. It ends with the caller's cancel, also when the client ignores its signal.
  *
  * @throws ContextOverflowError, RefusedMediaError and SessionError as the client throws them; an error that says that the request is too long, or names an
- * image, as one of the former; anything else as SessionError `ModelFailed`, whose details say the kind, whether and when Temporal tries again, and the
- * provider's request id
+ * image, as one of the former; anything else as ModelCallError; SessionError `ModelFailed` for what is no reply
  */
 export async function askModel(
   client: Pick<ModelClient, 'generate'>,
@@ -52,7 +44,6 @@ async function generate(
     return await client.generate(request, context)
   } catch (error) {
     if (error instanceof ApplicationFailure || isSessionError(error)) throw error
-    const modelError = modelErrorOf(error, Date.now())
-    throw modelError instanceof ModelCallError ? modelFailed(modelError.failure) : modelError
+    throw modelErrorOf(error, Date.now())
   }
 }

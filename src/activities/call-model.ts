@@ -165,12 +165,13 @@ async function generate({ deps, input, actor }: Sending, request: ModelRequest):
       'UnknownModel',
       `No worker of this task queue has the provider ${JSON.stringify(request.provider)}.`,
     )
+  const called = { client, clock: deps.clock }
   const signal = cancellationSignal()
   const live = liveText(deps, input.sessionId, keys.assistant(input.turn, input.step))
   // After a cancel the turn's end keeps what stands there.
   const endLive = () => live.end({ keep: !signal.aborted })
   try {
-    const reply = await countedCall(client, request, { signal, onDelta: live.add }, async (lost) => {
+    const reply = await countedCall(called, request, { signal, onDelta: live.add }, async (lost) => {
       await endLive()
       await recordLost(deps, input, actor, request, lost)
     })

@@ -1,6 +1,7 @@
 import { ApplicationFailure, CancelledFailure } from '@temporalio/common'
 import { type ErrorName, isSessionError } from '../shared/errors.ts'
 import { ModelCallError } from '../shared/ports/model.ts'
+import type { FailureKind } from '../shared/refusals/provider-failure.ts'
 import { redact } from '../shared/refusals/redact.ts'
 import { modelFailed } from './model-failed.ts'
 
@@ -12,6 +13,8 @@ const MESSAGE_CHARS = 1500
 
 /** Many sessions are told the same time to wait; so much more, at most, keeps them from coming back together. */
 const JITTER = 0.1
+/** Those whom the circuit held back come when the provider serves again, and there may be hundreds. */
+const JITTER_OF_HELD = 0.5
 
 /**
  * The failure that Temporal records: `type` is the error's name. A cancel passes through. What is no expected failure stays retryable,
@@ -22,7 +25,8 @@ export function toFailure(error: unknown): Error {
   // What the client says of a model when a session starts, or of a summarizer's window.
   if (error instanceof ModelCallError) return toFailure(modelFailed(error.failure))
   if (isSessionError(error)) {
-    const delay = error.details['retryAfterMs']
+    const { retryAfterMs: delay, kind } = error.details
+    const jitter = kind === ('circuit-open' satisfies FailureKind) ? JITTER_OF_HELD : JITTER
     return ApplicationFailure.create({
       type: error.name,
       message: kept(error.message),
@@ -30,7 +34,7 @@ export function toFailure(error: unknown): Error {
       details: [error.details],
       // A delay of 0 ends the activity on the server: then the policy's own wait is the right one.
       ...(typeof delay === 'number' && delay > 0
-        ? { nextRetryDelay: Math.ceil(delay * (1 + Math.random() * JITTER)) }
+        ? { nextRetryDelay: Math.ceil(delay * (1 + Math.random() * jitter)) }
         : {}),
     })
   }

@@ -47,8 +47,9 @@ export function paidCalls(calls: AttemptCalls): PaidCalls & { readonly spent: ()
         return fromStore(stored)
       }
       const { request } = call
+      const called = { client: clientOf(calls.deps, request), clock: calls.deps.clock }
       const context = { signal: calls.signal }
-      const reply = await countedCall(clientOf(calls.deps, request), request, context, (lost) => {
+      const reply = await countedCall(called, request, context, (lost) => {
         spend(lost.usage)
         return recordLost(calls, index, call, lost)
       })

@@ -3,6 +3,7 @@ import { DefaultLogger } from '@temporalio/worker'
 import type { ActivityDeps, WorkflowRun } from '../../src/activities/deps.ts'
 import { createSessionActivities } from '../../src/activities/index.ts'
 import type { SessionActivities } from '../../src/shared/activity-protocol.ts'
+import type { Clock } from '../../src/shared/ports/clock.ts'
 import type { ModelClient } from '../../src/shared/ports/model.ts'
 import type { Actor, SessionStore } from '../../src/shared/ports/store.ts'
 import type { AnyTool } from '../../src/shared/ports/tool.ts'
@@ -47,12 +48,16 @@ export interface ActivityStage {
     attempt?: number,
     /** Milliseconds since the first attempt was scheduled. Default 0. */
     sinceMs?: number,
+    /** What the heartbeats of the attempts before said; it becomes what those of this one say. */
+    beats?: { details?: unknown },
   ): Promise<Awaited<ReturnType<SessionActivities[K]>>>
   /** The same, for one that is cancelled. */
   start<K extends Name>(
     actor: Actor,
     name: K,
     input: Omit<Parameters<SessionActivities[K]>[0], 'v' | 'sessionId'>,
+    attempt?: number,
+    beats?: { details?: unknown },
   ): { readonly result: Promise<Awaited<ReturnType<SessionActivities[K]>>>; cancel(): void }
 }
 
@@ -64,19 +69,25 @@ export interface StageOptions {
   readonly model?: ModelClient
   /** Further providers. */
   readonly others?: Readonly<Record<string, ModelClient>>
+  /** Of the model, at its client. Default `x`. */
+  readonly name?: string
   readonly tools?: readonly AnyTool[]
   readonly policy?: Readonly<Record<string, unknown>>
   /** Default: one in memory. */
   readonly store?: SessionStore
+  /** Default: that of the machine. */
+  readonly clock?: Clock
 }
 
 /** A session that `RUN_1` has opened. */
 export async function openStage({
   model,
   others = {},
+  name = 'x',
   tools = [],
   policy,
   store = sqliteStore({ path: ':memory:' }),
+  clock = Date.now,
 }: StageOptions = {}): Promise<ActivityStage> {
   const server = new ScriptedServer()
   const deps: ActivityDeps = {
@@ -88,15 +99,31 @@ export async function openStage({
     tools,
     runs: server,
     cluster: 'c1',
-    clock: Date.now,
+    clock,
   }
   const activities = createSessionActivities(deps)
-  const task = (actor: Actor, name: Name, input: object, attempt: number, sinceMs = 0) => {
+  const task = (
+    actor: Actor,
+    name: Name,
+    input: object,
+    attempt: number,
+    sinceMs = 0,
+    beats: { details?: unknown } = {},
+  ) => {
     const scheduledTimestampMs = Date.now() - sinceMs
     const environment = new MockActivityEnvironment(
-      { attempt, workflowExecution: actor, scheduledTimestampMs, scheduleToCloseTimeoutMs: 25 * 60_000 },
+      {
+        attempt,
+        workflowExecution: actor,
+        scheduledTimestampMs,
+        scheduleToCloseTimeoutMs: 25 * 60_000,
+        heartbeatDetails: beats.details,
+      },
       { logger: QUIET },
     )
+    environment.on('heartbeat', (details: unknown) => {
+      beats.details = details
+    })
     const activity = activities[name] as (input: unknown) => Promise<never>
     const result: Promise<never> = environment.run(activity, { v: 1, sessionId: SESSION, ...input })
     return { result, cancel: () => environment.cancel() }
@@ -105,11 +132,11 @@ export async function openStage({
     store,
     server,
     deps,
-    run: (actor, name, input, attempt = 1, sinceMs = 0) => task(actor, name, input, attempt, sinceMs).result,
-    start: (actor, name, input) => task(actor, name, input, 1),
+    run: (actor, name, input, attempt = 1, ...tried) => task(actor, name, input, attempt, ...tried).result,
+    start: (actor, name, input, attempt = 1, beats) => task(actor, name, input, attempt, 0, beats),
   }
   server.setCurrent(RUN_1)
-  const start = { model: 'scripted/x', system: '', tools: tools.map(({ name }) => name) }
+  const start = { model: `scripted/${name}`, system: '', tools: tools.map(({ name }) => name) }
   await stage.run(RUN_1, 'sessionOpen', { start: { ...start, ...(policy === undefined ? {} : { policy }) } })
   return stage
 }

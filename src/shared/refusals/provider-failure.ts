@@ -9,6 +9,8 @@ export const FAILURE_KINDS = {
   server: { retryable: true, advice: '' },
   timeout: { retryable: true, advice: '' },
   connection: { retryable: true, advice: 'Check the address of the provider and the network of the worker.' },
+  /** Not sent, since the calls before it failed: see {@link Circuit}. */
+  'circuit-open': { retryable: true, advice: '' },
   'cut-stream': { retryable: true, advice: '' },
   'broken-reply': {
     retryable: true,

@@ -13,6 +13,8 @@ export interface ProviderFault {
   readonly kind: FailureKind
   /** Milliseconds that Temporal waits because the provider asks for it. */
   readonly asksMs?: number
+  /** It comes after the reply has begun, which may be paid: later attempts lie further apart. */
+  readonly begun?: true
   /** Times of the client while the fault lasts, where the fault is that nothing comes. */
   readonly times?: Partial<CallTimes>
   play(wire: Wire, response: ServerResponse, elsewhere: string): void
@@ -143,6 +145,7 @@ function half(wire: Wire, response: ServerResponse): ServerResponse {
 const event = (kind: FailureKind, words: Words): ProviderFault => ({
   what: `200, then an error event \`${words.type}\``,
   kind,
+  begun: true,
   play: (wire, response) => half(wire, response).end(wire.errorFrame(words)),
 })
 
