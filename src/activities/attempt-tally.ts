@@ -6,13 +6,16 @@ const tallySchema = z.object({ unsent: z.int().nonnegative(), unpaid: z.int().no
 /** Of the attempts of an activity that came to an end; whose worker died is in neither count. */
 export type Tally = z.infer<typeof tallySchema>
 
-/** What this attempt does; the newest call of a model counts. */
+/** What has come of this attempt so far. It may call several models. */
 export interface Attempt {
   /** Of the attempts before it. */
   readonly before: Tally
-  /** The circuit let no call out. */
-  wasHeld: boolean
-  mayBePaid: boolean
+  /** Its newest call: the circuit held it back, it is on its way or answered, or the provider refused it. */
+  newest: 'none' | 'held' | 'sent' | 'refused'
+  /** One of its calls was refused. */
+  hasRefused: boolean
+  /** One of its calls broke off, and may have been paid. */
+  hasLost: boolean
 }
 
 const ATTEMPTS = new WeakMap<Context, Attempt>()
@@ -23,7 +26,7 @@ export function currentAttempt(): Attempt {
   const known = ATTEMPTS.get(context)
   if (known !== undefined) return known
   const before = tallySchema.safeParse(context.info.heartbeatDetails).data ?? { unsent: 0, unpaid: 0 }
-  const attempt = { before, wasHeld: false, mayBePaid: false }
+  const attempt: Attempt = { before, newest: 'none', hasRefused: false, hasLost: false }
   ATTEMPTS.set(context, attempt)
   return attempt
 }
@@ -34,11 +37,18 @@ export function beat(context: Context, { unsent, unpaid }: Tally): void {
 }
 
 /** With an attempt that fails now. */
-export const tallyAfter = ({ before, wasHeld, mayBePaid }: Attempt): Tally => ({
-  unsent: before.unsent + (wasHeld ? 1 : 0),
-  unpaid: before.unpaid + (mayBePaid ? 0 : 1),
-})
+export function tallyAfter(attempt: Attempt): Tally {
+  const { before, newest, hasRefused, hasLost } = attempt
+  const wasHeld = newest === 'held' && !hasRefused && !hasLost
+  return {
+    unsent: before.unsent + (wasHeld ? 1 : 0),
+    unpaid: before.unpaid + (mayBePaid(attempt) ? 0 : 1),
+  }
+}
+
+/** Whether a call of this attempt was paid, or may have been, and left nothing. */
+export const mayBePaid = ({ newest, hasLost }: Attempt): boolean => hasLost || newest === 'sent'
 
 /** Attempts that may have been paid, with this one and those whose worker died: nobody knows how their calls ended. */
-export const paidAttempts = ({ before, mayBePaid }: Attempt): number =>
-  Context.current().info.attempt - 1 - before.unpaid + (mayBePaid ? 1 : 0)
+export const paidAttempts = (attempt: Attempt): number =>
+  Context.current().info.attempt - 1 - attempt.before.unpaid + (mayBePaid(attempt) ? 1 : 0)

@@ -72,9 +72,11 @@ export async function countedCall(
   } catch (error) {
     circuit.failed(signal.aborted ? signal.reason : error)
     const why = signal.aborted ? 'cancelled' : 'failed'
-    attempt.mayBePaid = hasAnswered || signal.aborted || brokeOff(error)
-    if (attempt.mayBePaid)
-      await lost({ why, ...(usage === undefined ? {} : { usage }) }).catch(() => undefined)
+    const isLost = hasAnswered || signal.aborted || brokeOff(error)
+    attempt.newest = 'refused'
+    attempt.hasLost ||= isLost
+    attempt.hasRefused ||= !isLost
+    if (isLost) await lost({ why, ...(usage === undefined ? {} : { usage }) }).catch(() => undefined)
     throw asFailure(error)
   }
 }
@@ -82,15 +84,13 @@ export async function countedCall(
 /** @throws SessionError `ModelFailed` when the call may not be sent */
 function passed(pass: () => PassedCall): PassedCall {
   const attempt = currentAttempt()
-  attempt.mayBePaid = false
+  attempt.newest = 'held'
   assertMayBePaid(attempt)
   try {
     const circuit = pass()
-    attempt.wasHeld = false
-    attempt.mayBePaid = true
+    attempt.newest = 'sent'
     return circuit
   } catch (error) {
-    attempt.wasHeld = true
     throw asFailure(error)
   }
 }

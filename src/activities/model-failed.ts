@@ -1,7 +1,7 @@
 import { Context } from '@temporalio/activity'
 import { SessionError } from '../shared/errors.ts'
 import type { FailureKind, ProviderFailure } from '../shared/refusals/provider-failure.ts'
-import { type Attempt, currentAttempt, paidAttempts } from './attempt-tally.ts'
+import { type Attempt, currentAttempt, mayBePaid, paidAttempts } from './attempt-tally.ts'
 
 /** A failure that says nothing of itself may be the network: after so many attempts of the activity it is final. */
 export const ATTEMPTS_OF_UNKNOWN = 5
@@ -43,7 +43,7 @@ function waitAfterPaid(
   { kind, retryAfterMs = 0 }: Omit<ProviderFailure, 'message'>,
 ): Pick<ProviderFailure, 'retryAfterMs'> {
   const paid = paidAttempts(attempt)
-  if (!attempt.mayBePaid || paid < 2 || !PASSES.has(kind)) return {}
+  if (!mayBePaid(attempt) || paid < 2 || !PASSES.has(kind)) return {}
   const apartMs = Math.min(1_000 * 8 ** (paid - 1), LONGEST_APART_MS)
   return { retryAfterMs: Math.max(retryAfterMs, apartMs) }
 }

@@ -8,7 +8,7 @@ import { eventually } from '../support/eventually.ts'
 import { type Outage, openOutage, type WaitingSession } from '../support/outage.ts'
 import { anthropicWire, type Wire } from '../support/provider-faults/wires.ts'
 
-// F8: many sessions of one worker, and a provider that is overloaded for three minutes, over real HTTP.
+// Many sessions of one worker, and a provider that is overloaded for three minutes, over real HTTP.
 
 const SESSIONS = 50
 const MINUTE_MS = 60_000
@@ -53,7 +53,7 @@ async function playOutage(clientOf: () => ModelClient) {
   return { refused, answered, after: requests.slice(refused) }
 }
 
-test('F8: fifty sessions of one key: an eighth of the requests while the provider is away, every session answered when it is back, not all at once', async () => {
+test('fifty sessions of one key: an eighth of the requests while the provider is away, every session answered when it is back, not all at once', async () => {
   const client = wire.client()
   const shared = await playOutage(() => client)
   assert.ok(shared.refused >= SESSIONS && shared.refused <= SESSIONS + 20, `${shared.refused} requests`)
@@ -70,7 +70,7 @@ test('F8: fifty sessions of one key: an eighth of the requests while the provide
   assert.ok(alone.refused >= 8 * shared.refused, `${alone.refused} without, ${shared.refused} with a circuit`)
 })
 
-test('F8: another key of the worker, and another model of the same key, are not held up', async () => {
+test('another key of the worker, and another model of the same key, are not held up', async () => {
   const [client, other] = [wire.client(), wire.client()]
   const held = await outage.addSessions(12, client)
   await outage.passUntil(5_000)
@@ -89,7 +89,7 @@ test('F8: another key of the worker, and another model of the same key, are not 
   await outage.close()
 })
 
-test('F8: when the time is over one call is sent; its first words let the others through, though it goes on for long', async () => {
+test('when the time is over one call is sent; its first words let the others through, though it goes on for long', async () => {
   const { client, firstWords } = heard(wire.client())
   const sessions = await outage.addSessions(12, client)
   await outage.passUntil(5_000)
@@ -121,7 +121,7 @@ test('F8: when the time is over one call is sent; its first words let the others
   await outage.close()
 })
 
-test('F8: a call that is held back costs nothing and says what it waits for', async () => {
+test('a call that is held back costs nothing and says what it waits for', async () => {
   const client = wire.client()
   await outage.addSessions(12, client)
   await outage.passUntil(1)

@@ -11,15 +11,10 @@ const failing = (error: unknown): ModelClient => ({
   generate: () => Promise.reject(error),
 })
 
-/** @param beats of attempts that were refused; without them the attempts before may have been paid */
-async function failureOfStep(
-  error: unknown,
-  attempt = 1,
-  beats: { details?: unknown } = {},
-): Promise<ApplicationFailure> {
+async function failureOfStep(error: unknown, attempt = 1): Promise<ApplicationFailure> {
   const stage = await openStage({ model: failing(error) })
   await stage.run(RUN_1, 'sessionStartTurn', { requestId: 'p1', message: 'Go.' })
-  const failure = await stage.run(RUN_1, 'sessionCallModel', { turn: 1, step: 1 }, attempt, 0, beats).then(
+  const failure = await stage.run(RUN_1, 'sessionCallModel', { turn: 1, step: 1 }, attempt).then(
     () => assert.fail('the step succeeded'),
     (thrown: unknown) => thrown,
   )
@@ -71,9 +66,8 @@ test('a provider that is down has ten attempts, one that breaks off five', async
     [refused(500, 'Broken'), 10],
     [cut, 5],
   ] as const) {
-    const refused = (attempt: number) => ({ details: { unsent: 0, unpaid: attempt - 1 } })
-    assert.ok(!(await failureOfStep(error, last - 1, refused(last - 1))).nonRetryable)
-    assert.ok((await failureOfStep(error, last, refused(last))).nonRetryable)
+    assert.ok(!(await failureOfStep(error, last - 1)).nonRetryable)
+    assert.ok((await failureOfStep(error, last)).nonRetryable)
   }
 })
 

@@ -48,7 +48,7 @@ export interface ActivityStage {
     attempt?: number,
     /** Milliseconds since the first attempt was scheduled. Default 0. */
     sinceMs?: number,
-    /** What the heartbeats of the attempts before said; it becomes what those of this one say. */
+    /** What the heartbeats of the attempts before said, by default that each was refused; it becomes what those of this one say. */
     beats?: { details?: unknown },
   ): Promise<Awaited<ReturnType<SessionActivities[K]>>>
   /** The same, for one that is cancelled. */
@@ -108,7 +108,7 @@ export async function openStage({
     input: object,
     attempt: number,
     sinceMs = 0,
-    beats: { details?: unknown } = {},
+    beats: { details?: unknown } = { details: { unsent: 0, unpaid: attempt - 1 } },
   ) => {
     const scheduledTimestampMs = Date.now() - sinceMs
     const environment = new MockActivityEnvironment(

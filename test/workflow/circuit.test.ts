@@ -6,7 +6,7 @@ import { anthropicWire, type Wire } from '../support/provider-faults/wires.ts'
 import { openRealSessions, type RealSessions } from '../support/real-sessions.ts'
 import { assertWhole, ofType } from '../support/whole-log.ts'
 
-// F8 with nothing simulated: Temporal's own retries on a real server, the real store, real HTTP.
+// The circuit with nothing simulated: Temporal's own retries on a real server, the real store, real HTTP.
 
 /** A key of the worker, and what answers its requests. */
 interface FarEnd {
@@ -54,7 +54,7 @@ async function lastFailureOf(session: Session): Promise<string> {
   return raw.pendingActivities?.map(({ lastFailure }) => lastFailure?.message ?? '').join() ?? ''
 }
 
-test('F8: sessions of an overloaded key are held back, one of another key is answered meanwhile; when it serves again all are answered', async () => {
+test('sessions of an overloaded key are held back, one of another key is answered meanwhile; when it serves again all are answered', async () => {
   crowded.refuse = () => ({})
   const sessions = await Promise.all(Array.from({ length: 12 }, () => start('crowded')))
   const turns = await Promise.all(sessions.map((session) => session.prompt('Talk.')))
