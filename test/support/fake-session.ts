@@ -96,12 +96,13 @@ export class FakeSession {
     }
   }
 
-  /** Waits until this many turns have ended. */
+  /** Waits until this many turns have ended, for each of them as long as `eventually` does. */
   async whenEnded(turns: number): Promise<void> {
-    await eventually(
-      () => this.turns.filter((turn) => turn.end !== undefined).length,
-      (ended) => ended >= turns,
-    )
+    for (let least = 1; least <= turns; least++)
+      await eventually(
+        () => this.turns.filter((turn) => turn.end !== undefined).length,
+        (ended) => ended >= least,
+      )
   }
 
   /** The lines that begin with these words. */
