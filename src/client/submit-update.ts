@@ -7,6 +7,7 @@ import {
 import type { Workflow } from '@temporalio/common'
 import { errorNameOf, SessionError } from '../shared/errors.ts'
 import { type Receipt, WORKFLOWS } from '../shared/protocol.ts'
+import { fewAtOnce } from './few-at-once.ts'
 import { poll } from './poll.ts'
 import type { SessionOptions } from './session.ts'
 import { wakeOptions } from './wake.ts'
@@ -27,15 +28,18 @@ export async function submitUpdate(
 }
 
 /**
- * Sends an update again, under its own id, while workflow tasks pass it over.
+ * Sends an update, a few of a session at once, and again, under its own id, while workflow tasks pass it over.
  *
  * @throws SessionError by its name when the session refuses it
  */
-export async function untilTaken<T>({ workerTimeoutMs }: SessionOptions, send: () => Promise<T>): Promise<T> {
+export async function untilTaken<T>(
+  { client, sessionId, workerTimeoutMs }: SessionOptions,
+  send: () => Promise<T>,
+): Promise<T> {
   let passedOver: unknown
   const taken = await poll(workerTimeoutMs, async () => {
     try {
-      return { receipt: await send() }
+      return { receipt: await fewAtOnce(client, sessionId, send) }
     } catch (error) {
       if (!isPassedOver(error)) throw error instanceof WorkflowUpdateFailedError ? refusal(error) : error
       passedOver = error
