@@ -83,7 +83,7 @@ describe('a failure for good: the next model is asked at once, by its own reques
   test('a window that neither parts nor their merge fit: the next model’s chunks are those of its own window, and its calls have indexes of their own', async () => {
     const stage = await openWriters({
       answer: {},
-      windows: { a: 900, b: 4_000 },
+      windows: { a: 900 },
       policy: { models: [{ provider: 'b', model: 'b-1', contextWindow: 3_900 }] },
     })
     const { outcome, events } = await commitWritten(stage)
@@ -97,6 +97,7 @@ describe('a failure for good: the next model is asked at once, by its own reques
       calls.map(({ data }) => `b ${data.index}`),
     )
     assert.ok(calls.every(({ data }) => data.index >= 1_000_000_000))
+    assert.ok(calls.every(({ data }) => data.usage === undefined || data.usage.inputTokens < 3_900))
     const header = ofType(events, 'request/header').at(-1)
     assert.deepEqual(header?.data.policy.summarizerFallbacks?.[0], {
       provider: 'b',
@@ -255,6 +256,14 @@ describe('a crash', () => {
     const lost = stage.asked.at(-1)
     const { outcome, events } = await commitWritten(stage)
     assert.equal(outcome.model, 'b/b-1')
+    const chunks = ofType(events, 'compact/call').filter(({ data }) => data.purpose === 'chunk')
+    const places = chunks.map(({ data }) => data.index - 1_000_000_000)
+    assert.deepEqual(
+      places,
+      chunks.map((_, n) => 1_000 * (n + 1) + 2),
+      'its own chunks, none of them halved',
+    )
+    assert.ok(chunks.length > 1)
     assert.deepEqual(stage.asked.slice(5, 6), [lost], 'the call that was not answered')
     assert.ok(stage.asked.slice(5).every((line) => line.startsWith('b')))
     const indexes = ofType(events, 'compact/call').map(({ data }) => `${data.provider} ${data.index}`)
@@ -308,7 +317,7 @@ test('a cancel ends it while any of the models is asked: no other is, and nothin
 test('what is no failure of a model, such as a store that is away, is left to Temporal: no other model is asked', async () => {
   const stage = await openWriters({ answer: {} })
   Object.assign(stage.store, {
-    recordSummary: () => Promise.reject(new Error('disk full')),
+    recordCall: () => Promise.reject(new Error('disk full')),
   })
   await failureOf(summarize(stage, 3))
   assert.equal(names(stage), 'a')

@@ -2,7 +2,8 @@ import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import type { SessionEvent } from '../../src/shared/session/events.ts'
 import { surviveKill } from '../support/boundary-processes.ts'
-import { type Boundary, POLICY, STEPS } from '../support/boundary-worker.ts'
+import { type Boundary, FALLING_BACK, POLICY, STEPS } from '../support/boundary-worker.ts'
+import { ofType } from '../support/of-type.ts'
 import { openTemporal, type TestTemporal } from '../support/temporal.ts'
 
 let temporal: TestTemporal
@@ -44,6 +45,32 @@ describe('I1: a worker is killed at each boundary of a compaction', () => {
     )
   }
 })
+
+test(
+  'fault L01: killed in the middle of a second model’s parts: the first, which was refused, is not asked again, and nothing stored is paid twice',
+  { timeout: 300_000 },
+  () =>
+    surviveKill(
+      temporal,
+      { boundary: { phase: 'call', ordinal: 1 } },
+      () => ({ ...FALLING_BACK }),
+      ({ log, paid }) => {
+        const lines = paid.split('\n')
+        checkLog(log, lines.filter((line) => line !== 'refused').join('\n'))
+        const calls = ofType(log, 'compact/call').map(({ data }) => data)
+        assert.ok(calls.every(({ model, accepted }) => model === POLICY.summarizer.model && accepted))
+        const first = lines.findIndex((line) => line.startsWith('summary'))
+        const ofFirst = calls.filter(({ compactionId }) => compactionId === calls[0]?.compactionId)
+        assert.ok(lines.slice(0, first).includes('refused'))
+        assert.ok(lines.slice(first, first + ofFirst.length).every((line) => line.startsWith('summary')))
+        const summaries = ofType(log, 'compact/summary')
+        for (const { data } of summaries)
+          assert.deepEqual(data.failed, [{ ...FALLING_BACK.summarizer, reason: 'authentication' }])
+        const told = ofType(log, 'session/notice').filter(({ data }) => data.failed !== undefined)
+        assert.equal(told.length, summaries.length, 'once in each compaction')
+      },
+    ),
+)
 
 function checkLog(events: readonly SessionEvent[], paid: string): void {
   assert.doesNotMatch(paid, /invalid/, 'a request that breaks the rules of the provider')

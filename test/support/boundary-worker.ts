@@ -5,7 +5,7 @@ import {
   NativeConnection,
   type WorkflowBundle,
 } from '@temporalio/worker'
-import type { ModelClient } from '../../src/shared/ports/model.ts'
+import { ModelCallError, type ModelClient } from '../../src/shared/ports/model.ts'
 import type { Tool } from '../../src/shared/ports/tool.ts'
 import { requestProblems } from '../../src/shared/session/request-check.ts'
 import { sqliteStore } from '../../src/store/index.ts'
@@ -50,6 +50,13 @@ export const POLICY = {
   prune: false,
 } as const
 
+/** A summarizer whose key is refused, before the one of {@link POLICY}. Each request to it leaves a line `refused`. */
+export const FALLING_BACK = {
+  ...POLICY,
+  summarizer: { provider: 'scripted', model: 'barred' },
+  summarizerFallbacks: [POLICY.summarizer],
+} as const
+
 export const RECALL = { id: 'recall', name: 'history', input: { query: '"index":0' } } as const
 
 export function boundaryModel(stage: Pick<BoundaryStage, 'paidPath' | 'boundary' | 'recalls'>): ModelClient {
@@ -76,6 +83,10 @@ export function boundaryModel(stage: Pick<BoundaryStage, 'paidPath' | 'boundary'
     async generate(request, context) {
       const problems = requestProblems(request.messages)
       if (problems.length > 0) appendFileSync(stage.paidPath, `invalid: ${problems.join()}\n`)
+      if (request.model === FALLING_BACK.summarizer.model) {
+        appendFileSync(stage.paidPath, 'refused\n')
+        throw new ModelCallError({ kind: 'authentication', retryable: false, message: 'invalid key' })
+      }
       const reply = await model.generate(request, context)
       appendFileSync(stage.paidPath, `${request.purpose} ${request.index}\n`)
       return reply
