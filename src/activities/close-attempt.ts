@@ -7,6 +7,7 @@ import type { CompactionOutcome } from '../shared/protocol.ts'
 import type { AttemptError } from '../shared/session/events.ts'
 import { totalOf } from '../shared/usage/ledger.ts'
 import type { ActivityDeps } from './deps.ts'
+import { tellFailed } from './hooks/tell-failed.ts'
 import {
   countReplies,
   currentReading,
@@ -15,12 +16,35 @@ import {
   loadSession,
   readingOf,
 } from './session-view.ts'
+import { writeNotice } from './write-notice.ts'
 
 export type CloseAttemptInput = z.infer<typeof closeAttemptInputSchema>
 
-/** Closes an attempt that did not commit. Any closer may call it: the first end wins, and the recorded outcome comes back. */
+/**
+ * Closes an attempt that did not commit. Any closer may call it: the first end wins, and the recorded outcome comes back. With `tell` also the hooks hear of one that
+ * failed, again when the activity runs again.
+ */
 export async function closeAttempt(deps: ActivityDeps, input: CloseAttemptInput): Promise<CompactionOutcome> {
-  return closeWithError(deps, input, input.error)
+  const { sessionId, compactionId, tell } = input
+  const outcome = await closeWithError(deps, input, input.error)
+  const { error, tokensBefore, paid } = outcome
+  if (tell === undefined || error === undefined) return outcome
+  const { parent, cause, turn, focus } = tell
+  const asked = { cause, turn, ...(focus === undefined ? {} : { focus }) }
+  const told = { sessionId, compactionId, ...asked, tokensBefore, error, paid }
+  const hookError = await tellFailed(deps.hooks, told)
+  if (hookError === undefined) return outcome
+  // The end stands, and the outcome says it too.
+  await writeNotice(deps, {
+    sessionId,
+    actor: parent,
+    turn,
+    id: `after.${compactionId}`,
+    code: 'hook-failed',
+    message: hookError,
+    compactionId,
+  }).catch(() => undefined)
+  return { ...outcome, hookError }
 }
 
 type Closing = Pick<CloseAttemptInput, 'sessionId' | 'compactionId' | 'requestIds'>

@@ -13,6 +13,7 @@ import { wellFormed } from '../shared/session/well-formed.ts'
 import { priceContent } from '../shared/tokens/price.ts'
 import type { ActivityDeps } from './deps.ts'
 import { callHook } from './hooks/call-hook.ts'
+import { tellFailed } from './hooks/tell-failed.ts'
 import { asOwner } from './owner.ts'
 import { currentReading, loadMeter, loadSession } from './session-view.ts'
 import { writeNotice } from './write-notice.ts'
@@ -56,10 +57,7 @@ async function compactionFailed(hooks: CompactionHooks, input: RunHooksInput): P
   const { error, paid } = input.outcome
   if (error === undefined) return undefined
   if (hooks.compactionFailed === undefined) return missing('compactionFailed')
-  const answer = await callHook('compactionFailed', hooks.timeoutMs, async (signal) =>
-    hooks.compactionFailed?.({ ...hooked(input, signal), error, paid }),
-  )
-  return 'error' in answer ? answer.error : undefined
+  return tellFailed(hooks, { ...hooked(input), error, paid })
 }
 
 async function afterCompaction(
@@ -75,7 +73,8 @@ async function afterCompaction(
   const room = await roomFor(deps, sessionId)
   const answer = await callHook('afterCompaction', hooks.timeoutMs, async (signal) => {
     const said = await hooks.afterCompaction?.({
-      ...hooked(input, signal),
+      ...hooked(input),
+      signal,
       tokensAfter,
       startSeq,
       summarySeq,
@@ -95,7 +94,7 @@ async function afterCompaction(
 const missing = (name: string): string =>
   `${name} was not called: this worker does not have it. Every worker of a queue needs the same hooks.`
 
-function hooked(input: RunHooksInput, signal: AbortSignal): HookedCompaction {
+function hooked(input: RunHooksInput): Omit<HookedCompaction, 'signal'> {
   const { sessionId, compactionId, cause, turn, outcome } = input
   const focus = outcome.focus ?? input.focus ?? ''
   return {
@@ -105,7 +104,6 @@ function hooked(input: RunHooksInput, signal: AbortSignal): HookedCompaction {
     turn,
     ...(focus === '' ? {} : { focus }),
     tokensBefore: outcome.tokensBefore,
-    signal,
   }
 }
 

@@ -15,7 +15,7 @@ import {
   sessionStartSchema,
 } from './protocol.ts'
 import { contentSchema } from './session/content.ts'
-import { attemptErrorSchema, turnEndReasonSchema } from './session/events.ts'
+import { attemptErrorSchema, compactionCauseSchema, turnEndReasonSchema } from './session/events.ts'
 
 /** The activities' side of the wire: input and result of each, ids and numbers only. Loaded by the workflow sandbox too. */
 
@@ -176,10 +176,12 @@ export const closeSessionInputSchema = z.strictObject({
 })
 export const readingResultSchema = z.strictObject({ reading: readingSchema })
 
+const parentSchema = z.strictObject({ workflowId: z.string().min(1), runId: z.string().min(1) })
+
 /** The compaction activities act for the parent's run; `sessionCompaction` passes it on from its own workflow info. */
 export const compactionActivityInputSchema = z.strictObject({
   ...compactionInputSchema.shape,
-  parent: z.strictObject({ workflowId: z.string().min(1), runId: z.string().min(1) }),
+  parent: parentSchema,
 })
 export type CompactionActivityInput = z.infer<typeof compactionActivityInputSchema>
 
@@ -219,6 +221,15 @@ export const closeAttemptInputSchema = z.strictObject({
   compactionId: z.string(),
   error: attemptErrorSchema,
   requestIds: z.array(requestIdSchema).optional(),
+  /** From a closer of an attempt whose own workflow cannot tell the hooks: `compactionFailed` is told here, when the attempt failed. */
+  tell: z
+    .strictObject({
+      cause: compactionCauseSchema,
+      turn: z.int().positive().nullable(),
+      focus: z.string().optional(),
+      parent: parentSchema,
+    })
+    .optional(),
 })
 
 type In<T extends z.ZodType> = z.infer<T>

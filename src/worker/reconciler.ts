@@ -1,5 +1,7 @@
 import type { WorkflowRuns } from '../activities/deps.ts'
+import { tellFailed } from '../activities/hooks/tell-failed.ts'
 import type { Clock } from '../shared/ports/clock.ts'
+import type { CompactionHooks } from '../shared/ports/hooks.ts'
 import type { AttemptRow, SessionStore } from '../shared/ports/store.ts'
 
 export interface ReconcilerOptions {
@@ -10,6 +12,7 @@ export interface ReconcilerOptions {
   readonly namespace: string
   readonly cluster: string
   readonly clock: Clock
+  readonly hooks?: CompactionHooks | undefined
   /** Default 60,000, with up to a tenth of jitter. */
   readonly intervalMs?: number
   /** Attempts younger than this are left alone; default 60,000. */
@@ -71,14 +74,34 @@ async function reconcile(options: ReconcilerOptions): Promise<number> {
       const why = await whyDead(options, attempt)
       if (why === null) continue
       const error = { code: 'interrupted' as const, stage: 'reconciler', message: why }
-      await store.closeAttempt({ sessionId: attempt.sessionId, compactionId: attempt.compactionId, error })
+      const { sessionId, compactionId } = attempt
+      const ended = await store.closeAttempt({ sessionId, compactionId, error })
       closed++
       options.onClosed?.(attempt, why)
+      await tellIfAlone(options, ended)
     } catch (error) {
       options.onError?.(error)
     }
   }
   return closed
+}
+
+/** The parent tells the hooks of an attempt that it waits for; without one, nobody else would. Not of one that another closed first. */
+async function tellIfAlone(
+  { store, runs, hooks }: ReconcilerOptions,
+  { sessionId, compactionId, cause, turn, focus, outcome }: AttemptRow,
+): Promise<void> {
+  const { error, tokensBefore = 0, paid } = outcome ?? {}
+  if (hooks?.compactionFailed === undefined || error?.stage !== 'reconciler' || paid === undefined) return
+  const owner = (await store.session(sessionId))?.owner
+  if (owner === undefined || (await runs.describe(owner.workflowId))?.running) return
+  const told = { sessionId, compactionId, cause, turn, ...(focus === undefined ? {} : { focus }) }
+  const problem = await tellFailed(
+    hooks,
+    { ...told, tokensBefore, error, paid },
+    new AbortController().signal,
+  )
+  if (problem !== undefined) throw new Error(problem)
 }
 
 async function whyDead(

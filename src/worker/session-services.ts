@@ -63,6 +63,7 @@ export async function sessionServices(
         startReconciler({
           ...shared,
           namespace,
+          hooks,
           terminate: async (workflowId, reason) =>
             void (await client.workflow.getHandle(workflowId).terminate(reason)),
           ...options.reconciler,

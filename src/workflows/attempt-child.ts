@@ -1,5 +1,11 @@
-import { CancellationScope, executeChild, ParentClosePolicy, TemporalFailure } from '@temporalio/workflow'
-import type { SessionActivities } from '../shared/activity-protocol.ts'
+import {
+  CancellationScope,
+  executeChild,
+  ParentClosePolicy,
+  TemporalFailure,
+  workflowInfo,
+} from '@temporalio/workflow'
+import type { CompactionActivityInput, SessionActivities } from '../shared/activity-protocol.ts'
 import { type CompactionInput, type CompactionOutcome, WORKFLOWS } from '../shared/protocol.ts'
 import type { AttemptError } from '../shared/session/events.ts'
 import { compactionIds } from '../shared/session/keys.ts'
@@ -37,7 +43,8 @@ export async function attemptOutcome(
   } catch (failure) {
     if (!(failure instanceof TemporalFailure) || failureType(failure) === 'InvalidSpan') throw failure
     // Terminated, timed out, failed, or already started by a run before a reset: the first end wins, and ours does no harm.
-    return closeAttempt(parent, attempt.compactionId, childError(failure), attempt.requestIds)
+    const { workflowId, runId } = workflowInfo()
+    return closeAttempt(parent, attempt, childError(failure), { workflowId, runId })
   }
 }
 
@@ -64,13 +71,20 @@ function startChild(parent: AttemptParent, attempt: Attempt): Promise<Compaction
   })
 }
 
-/** Closes an attempt, also in a cancelled scope; the recorded end of one that another closed. */
+type Closing = Pick<Attempt, 'compactionId' | 'cause' | 'turn' | 'focus' | 'requestIds'>
+
+/**
+ * Closes an attempt, also in a cancelled scope; the recorded end of one that another closed.
+ *
+ * @param tellFor the parent's run, where nobody else tells the hooks
+ */
 export function closeAttempt(
   parent: Pick<AttemptParent, 'sessionId' | 'closeAttempt'>,
-  compactionId: string,
+  { compactionId, cause, turn, focus, requestIds }: Closing,
   error: AttemptError,
-  requestIds: readonly string[] | undefined,
+  tellFor?: CompactionActivityInput['parent'],
 ): Promise<CompactionOutcome> {
+  const asked = { cause, turn, ...(focus === undefined ? {} : { focus }) }
   return CancellationScope.nonCancellable(() =>
     parent.closeAttempt({
       v: 1,
@@ -78,6 +92,7 @@ export function closeAttempt(
       compactionId,
       error,
       ...(requestIds === undefined ? {} : { requestIds: [...requestIds] }),
+      ...(tellFor === undefined ? {} : { tell: { ...asked, parent: tellFor } }),
     }),
   )
 }

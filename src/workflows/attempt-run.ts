@@ -32,7 +32,7 @@ export async function runAttempt(
     cancellable: true,
     parent: new CancellationScope({ cancellable: false }),
   })
-  const noted = passCancelOn(env, scope, child)
+  const noted = passCancelOn(env, scope, child, attempt)
   session.history.begin(attempt, Date.now())
   showDetails(session)
   try {
@@ -68,6 +68,7 @@ function passCancelOn(
   env: SessionEnv,
   asked: CancellationScope,
   child: CancellationScope,
+  { compactionId, cause, turn }: Attempt,
 ): () => Promise<void> {
   const { attempt } = env.session
   let note: Promise<unknown> = Promise.resolve()
@@ -75,7 +76,7 @@ function passCancelOn(
     if (attempt?.cancelReason !== undefined) {
       const error: AttemptError = { code: 'cancelled', stage: 'session', message: attempt.cancelReason }
       let isNoted = false
-      note = closeAttempt(parentOf(env), attempt.compactionId, error, undefined)
+      note = closeAttempt(parentOf(env), { compactionId, cause, turn }, error)
         .catch(() => undefined) // The child closes, too.
         .finally(() => {
           isNoted = true

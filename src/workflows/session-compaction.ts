@@ -12,7 +12,6 @@ import {
   compactionInputSchema,
   problemOf,
 } from '../shared/protocol.ts'
-import type { AttemptError } from '../shared/session/events.ts'
 import { closeAttempt } from './attempt-child.ts'
 import { stageError } from './attempt-errors.ts'
 import { failureType, sessionFailure } from './failures.ts'
@@ -37,9 +36,7 @@ async function runAttempt(
   activities: CompactionActivities,
   work: CompactionActivityInput,
 ): Promise<EndedAttempt> {
-  const { sessionId, compactionId, requestIds } = work
-  const close = (error: AttemptError) =>
-    closeAttempt({ sessionId, closeAttempt: activities.closeAttempt }, compactionId, error, requestIds)
+  const closer = { sessionId: work.sessionId, closeAttempt: activities.closeAttempt }
   let stage: 'prepare' | 'summarize' | 'commit' = 'prepare'
   let prepared: EndedAttempt['prepared']
   try {
@@ -48,7 +45,10 @@ async function runAttempt(
     stage = 'summarize'
     const summary = await activities.summarize(work)
     if (summary.kind === 'failed')
-      return { outcome: { ...(await close(summary.error)), paid: summary.paid }, prepared }
+      return {
+        outcome: { ...(await closeAttempt(closer, work, summary.error)), paid: summary.paid },
+        prepared,
+      }
     stage = 'commit'
     // A cancel that came before this line leaves the surface as it was; one that comes after it finds the commit made.
     if (CancellationScope.current().consideredCancelled)
@@ -61,7 +61,9 @@ async function runAttempt(
   } catch (failure) {
     if (!(failure instanceof TemporalFailure)) throw failure
     if (failureType(failure) === 'InvalidSpan') throw sessionFailure(failure)
-    return { outcome: await close(stageError(stage, failure)), prepared }
+    // Without a word of prepare nobody knows which hooks the worker has: the close tells them.
+    const tellFor = prepared === undefined ? work.parent : undefined
+    return { outcome: await closeAttempt(closer, work, stageError(stage, failure), tellFor), prepared }
   }
 }
 

@@ -141,8 +141,14 @@ const SAMPLES: Readonly<Record<string, WireSample>> = {
   ),
   'close attempt': sample(
     activities.closeAttemptInputSchema,
-    { ...base, compactionId: 'manual.a', error, requestIds: ['r'] },
-    'requestIds',
+    {
+      ...base,
+      compactionId: 'manual.a',
+      error,
+      requestIds: ['r'],
+      tell: { cause: 'manual', turn: 1, focus: 'tests', parent: { workflowId: 's', runId: 'r' } },
+    },
+    'requestIds tell tell.focus',
   ),
   'own append': sample(
     own.appendInputSchema,

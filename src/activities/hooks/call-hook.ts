@@ -13,9 +13,9 @@ export async function callHook<T>(
   name: string,
   timeoutMs: number = LIMITS.hookMs,
   call: (signal: AbortSignal) => Promise<T>,
+  cancelled: AbortSignal = cancellationSignal(),
 ): Promise<{ readonly value: T } | { readonly error: string }> {
   const limit = AbortSignal.timeout(timeoutMs)
-  const cancelled = cancellationSignal()
   const signal = AbortSignal.any([cancelled, limit])
   try {
     // A hook that throws before its first await throws here, too.

@@ -17,7 +17,10 @@ export interface CompactionHooks {
    * the very next request.
    */
   afterCompaction?(compaction: CompletedCompaction): Promise<HookMessages | undefined>
-  /** After an attempt that failed. Not told of: an attempt whose workflow was terminated or ran out of time. */
+  /**
+   * After an attempt that failed or was cancelled, also when its workflow was terminated or ran out of time, and when it could not be prepared: at least once. Not told of:
+   * an attempt that a new life of its session found open, and a region that cannot be compacted.
+   */
   compactionFailed?(compaction: FailedCompaction): Promise<void>
   /** Time of one call in milliseconds; default and most 20,000. */
   readonly timeoutMs?: number
