@@ -32,6 +32,7 @@ const server = await startDevServer({ cliPath: (await findTemporalCli()).path })
 const far = await openAnthropicServer()
 const sent = new Map<string, number>()
 const waits: number[] = []
+let newest: number[] = []
 far.answer = ({ body }, response) => stream(response, (body['messages'] as unknown[]).length)
 try {
   await watched(await NativeConnection.connect({ address: server.address }))
@@ -98,11 +99,13 @@ async function stream(response: ServerResponse, turn: number): Promise<void> {
   response.end(`event: content_block_stop${end}`)
 }
 
-/** What comes only with the whole message was not seen live. */
+/** What comes only with the whole message, right before it, was not seen live. */
 function take(seen: Watched): void {
+  if (seen.kind === 'delta' || seen.event.type !== 'assistant/message') waits.push(...newest)
+  newest = []
   if (seen.kind !== 'delta') return
   const now = performance.now()
-  for (const [mark] of seen.text.matchAll(/\[[\d.]+\]/g)) waits.push(now - (sent.get(mark) ?? now))
+  newest = [...seen.text.matchAll(/\[[\d.]+\]/g)].map(([mark]) => now - (sent.get(mark) ?? now))
 }
 
 function percentile(share: number): number {

@@ -45,11 +45,14 @@ for (const { compactionId, cause, outcome } of await session.compactionHistory({
 await store.close()
 await connection.close()
 
-/** Events in order as they land, and the text that is being written, until the turn has ended. */
+/** Events in order as they land, and what the model says: the deltas before an `assistant/message` are all of its text. */
 async function follow(after: number): Promise<void> {
   for await (const seen of session.watch({ after })) {
-    if (seen.kind === 'delta') process.stdout.write(seen.text)
-    else console.log(`#${seen.event.seq} ${seen.event.type}`)
+    if (seen.kind === 'delta') process.stdout.write(seen.anew ? `\n(once more) ${seen.text}` : seen.text)
+    else
+      console.log(
+        `${seen.event.type === 'assistant/message' ? '\n' : ''}#${seen.event.seq} ${seen.event.type}`,
+      )
     if (seen.kind === 'event' && seen.event.type === 'turn/end') return
   }
 }

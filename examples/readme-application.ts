@@ -11,7 +11,7 @@ const turn = await session.prompt('Where is #4711?', { requestId: 'mail-1' }) //
 const { reason, message, usage } = await turn.result() // from any process: sessions.get(id).turn(requestId).result()
 
 const compaction = await session.compactNow({ focus: 'the lockers', whenBusy: 'wait', signal }) // null: nothing to take
-for await (const seen of session.watch({ after: turn.seq, signal })) render(seen) // events in order, live text
+for await (const seen of session.watch({ after: turn.seq, signal })) render(seen) // events in order; text as it is said, all of it
 const compactions = await session.compactionHistory({ limit: 20 })
 const { total } = await session.usage() // every paid call, also those of compactions and those that failed, and its price
 const handle = session.workflow // Temporal's, for everything else

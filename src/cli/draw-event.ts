@@ -13,6 +13,13 @@ export function drawEvent(event: SessionEvent): string {
   return `${pc.dim(`#${event.seq}`)} ${who(event)} ${what(event)}`.trimEnd()
 }
 
+/** A reply whose text is on the screen already: only its calls and the like. */
+export function drawBesideText(event: SessionEvent): string {
+  if (event.type !== 'assistant/message') return drawEvent(event)
+  const content = event.data.content.filter((block) => !isText(block))
+  return drawEvent({ ...event, data: { ...event.data, content } })
+}
+
 /** One line about an event of a turn that somebody waits for, or undefined when it says nothing about progress. */
 export function drawProgress(event: SessionEvent): string | undefined {
   switch (event.type) {

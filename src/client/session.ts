@@ -332,7 +332,10 @@ export class Session {
     return this.#store('events').events(this.id, query)
   }
 
-  /** Events in order as they land, and live text that is not durable, until the signal aborts. */
+  /**
+   * Events in order as they land, each once, and the text of replies as it is said, until the signal aborts. The deltas before an `assistant/message` are all of its text, also of
+   * one that was quick or interrupted: show the deltas or the messages, not both. A delta with `anew` takes the place of what its key had said before.
+   */
   watch(options: WatchOptions = {}): AsyncIterable<Watched> {
     return watchSession(this.#store('watch'), this.id, options)
   }

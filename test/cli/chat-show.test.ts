@@ -29,10 +29,16 @@ test('a chat shows an answer once, whatever was shown of the cancelled reply bef
   )
   const late: Watched = { kind: 'delta', key: keys.assistant(1, 1), text: 'I will now' }
   const next: Watched = { kind: 'delta', key: keys.assistant(2, 1), text: 'Second ans' }
+  const rest: Watched = { kind: 'delta', key: keys.assistant(2, 1), text: 'wer.' }
   const landed = seen(assistantMessage(2, 1, 'Second answer.'))
   for (const each of [seen(stepStart(1, 1)), late, seen(turnEnd(1)), late]) show.add(each)
-  for (const each of [seen(stepStart(2, 1)), next, landed, seen(turnEnd(2))]) show.add(each)
+  for (const each of [seen(stepStart(2, 1)), next, rest, landed, seen(turnEnd(2))]) show.add(each)
   assert.equal(screen, 'I will now\nI will now\nSecond answer.\n')
+  screen = ''
+  const broken: Watched = { kind: 'delta', key: keys.assistant(3, 1), text: 'Third' }
+  const anew: Watched = { kind: 'delta', key: keys.assistant(3, 1), text: 'Three.', anew: true }
+  for (const each of [broken, anew, seen(assistantMessage(3, 1, 'Three.')), seen(turnEnd(3))]) show.add(each)
+  assert.equal(screen, 'Third\n<(The reply begins anew.)>\nThree.\n')
 })
 
 test('a watcher gets no text of a turn that has ended, also when some was left in the store', async () => {

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { join } from 'node:path'
 import { after, before, describe, test } from 'node:test'
 import { SessionClient, type Watched } from '../../src/client/index.ts'
+import { SessionError } from '../../src/shared/errors.ts'
 import { text } from '../../src/shared/session/content.ts'
 import type { SessionEvent } from '../../src/shared/session/events.ts'
 import { sqliteStore } from '../../src/store/index.ts'
@@ -120,18 +121,121 @@ describe('a session seen from another process', { concurrency: true }, () => {
       const late = watch(session.id, head - 1)
       assert.equal(textOf(await until(late, isDelta)), 'One. Two. ')
       more.open()
-      for (const watching of [early, late]) {
-        const landed = await until(watching, ({ kind }) => kind === 'event' || kind === 'delta')
-        const whole = landed.kind === 'delta' ? await until(watching, ({ kind }) => kind === 'event') : landed
-        assert.deepEqual(
-          whole.kind === 'event' && whole.event.type === 'assistant/message' && whole.event.data.content,
-          [text('One. Two. Three.')],
-        )
-        await watching.return?.(undefined)
-      }
+      for (const watching of [early, late])
+        assert.deepEqual(await untilLanded(watching), {
+          added: 'Three.',
+          began: false,
+          message: [text('One. Two. Three.')],
+        })
       assert.equal((await turn.result({ timeoutMs: 120_000 })).reason, 'completed')
     },
   )
+
+  test(
+    'the deltas of a reply are all of its text: a quick one, one with a call, one without text, and each once more for who comes when all is over',
+    LIMIT,
+    async () => {
+      const { session } = await faults.open({
+        window: 64_000,
+        reply: ({ index }) =>
+          [
+            { content: [text('Let me '), text('look.'), call('c0')] },
+            { content: [call('c1')] },
+            'The stock is fine.',
+          ][index] ?? 'No more.',
+      })
+      const turn = await session.prompt('Look.')
+      const during = await saidUntilEnd(watch(session.id, turn.seq))
+      assert.deepEqual(during, ['Let me look.', '', 'The stock is fine.'])
+      assert.deepEqual(await saidUntilEnd(watch(session.id, -1)), during)
+    },
+  )
+
+  test('an attempt that takes the place of one that broke off begins its text anew', LIMIT, async () => {
+    const [seen, gate] = [new Gate(), new Gate()]
+    let calls = 0
+    const { session } = await faults.open(
+      {
+        window: 64_000,
+        reply: async (_request, { onDelta }) => {
+          if (++calls > 1) {
+            await gate.wait()
+            return 'Something else.'
+          }
+          onDelta?.({ text: 'The first words' })
+          await seen.wait()
+          throw new SessionError('ModelFailed', 'The connection broke.', { retryable: true })
+        },
+      },
+      ONCE,
+    )
+    const turn = await session.prompt('Tell.')
+    const watching = watch(session.id, turn.seq)
+    assert.equal(textOf(await until(watching, isDelta)), 'The first words')
+    seen.open()
+    await gate.reached
+    gate.open()
+    assert.deepEqual(await untilLanded(watching), {
+      added: 'Something else.',
+      began: true,
+      message: [text('Something else.')],
+    })
+  })
+
+  test('of a turn that was stopped, the deltas are what its interrupted message keeps', LIMIT, async () => {
+    const { session } = await faults.open(
+      {
+        window: 64_000,
+        reply: (_request, { onDelta, signal }) => {
+          onDelta?.({ text: 'A long story. ' })
+          return new Promise((_resolve, reject) =>
+            signal.addEventListener('abort', () => reject(signal.reason)),
+          )
+        },
+      },
+      ONCE,
+    )
+    const turn = await session.prompt('Tell.')
+    const watching = watch(session.id, turn.seq)
+    assert.equal(textOf(await until(watching, isDelta)), 'A long story. ')
+    await session.cancelTurn()
+    assert.deepEqual(await untilLanded(watching), {
+      added: '',
+      began: false,
+      message: [text('A long story. ')],
+    })
+    assert.deepEqual(await saidUntilEnd(watch(session.id, turn.seq)), ['A long story. '])
+  })
 })
+
+/** What is added to what was shown until the next message comes. */
+async function untilLanded(watching: AsyncIterator<Watched>) {
+  let [added, began] = ['', false]
+  for (;;) {
+    const next = await until(watching, () => true)
+    if (next.kind === 'delta') [added, began] = [added + next.text, began || next.anew === true]
+    else if (next.event.type === 'assistant/message') {
+      await watching.return?.(undefined)
+      return { added, began, message: next.event.data.content }
+    }
+  }
+}
+
+/** The text of each reply of a turn, as its deltas say it. */
+async function saidUntilEnd(watching: AsyncIterator<Watched>): Promise<string[]> {
+  const replies: string[] = []
+  let said = ''
+  for (;;) {
+    const next = await until(watching, () => true)
+    if (next.kind === 'delta') said = next.anew ? next.text : said + next.text
+    else if (next.event.type === 'assistant/message') {
+      replies.push(said)
+      said = ''
+    } else if (next.event.type === 'turn/end') {
+      await watching.return?.(undefined)
+      return replies
+    }
+  }
+}
 
 const textOf = (seen: Watched): string => (seen.kind === 'delta' ? seen.text : '')

@@ -15,11 +15,12 @@ export interface Screen {
   note(line: string): void
 }
 
+const ENDS_TEXT: ReadonlySet<SessionEvent['type']> = new Set(['assistant/message', 'step/start', 'turn/end'])
+
 /** Shows a session as it goes on. Prompts of this person are not repeated. */
 export class Show {
   readonly #screen: Screen
   readonly #own: ReadonlySet<string>
-  #shown = ''
   #isInLine = false
 
   constructor(screen: Screen, own: ReadonlySet<string>) {
@@ -39,33 +40,14 @@ export class Show {
 
   #text(text: string, isAnew: boolean): void {
     if (isAnew) this.note(pc.dim('(The reply begins anew.)'))
-    this.#shown = isAnew ? text : this.#shown + text
     this.#say(text)
   }
 
   #event(event: SessionEvent): void {
-    if (event.type === 'assistant/message')
-      this.#landed(event.data.content.filter(isText).map(({ text }) => text))
-    // What was shown of a reply that never lands is not the beginning of the next one.
-    if (event.type === 'step/start' || event.type === 'turn/end') this.#forget()
+    // The text of a reply has come before its event; one that never lands ends here too.
+    if (ENDS_TEXT.has(event.type)) this.#endLine()
     const line = lineOf(event, this.#own)
     if (line !== undefined) this.note(line)
-  }
-
-  /** Live text is not durable: what is missing of the message comes now, the whole where another text was shown. */
-  #landed(texts: readonly string[]): void {
-    const whole = texts.join('')
-    if (whole.startsWith(this.#shown)) this.#say(whole.slice(this.#shown.length))
-    else {
-      this.note(pc.dim('(The whole reply:)'))
-      this.#say(whole)
-    }
-    this.#forget()
-  }
-
-  #forget(): void {
-    this.#endLine()
-    this.#shown = ''
   }
 
   #say(text: string): void {
