@@ -6,9 +6,12 @@ import { EXIT, exitCodeOf, failureText } from '../../src/cli/exit-codes.ts'
 import { createProgram } from '../../src/cli/program.ts'
 
 const TSX = import.meta.resolve('tsx')
-/** Workers of the command line are as late as those of the tests: see `late-reports.ts`. */
-const LATE =
-  process.env['LATE_REPORTS'] === undefined ? [] : ['--import', import.meta.resolve('./late-reports.ts')]
+/** Workers of the command line are as late as those of the tests: see `late-reports.ts`. Threads inherit the option, and have no loader for TypeScript. */
+const LATE_URL = `data:text/javascript,${encodeURIComponent(
+  `import { isMainThread } from 'node:worker_threads'
+  if (isMainThread) await import('${import.meta.resolve('./late-reports.ts')}')`,
+)}`
+const LATE = process.env['LATE_REPORTS'] === undefined ? [] : ['--import', LATE_URL]
 const MAIN = fileURLToPath(new URL('../../src/cli/main.ts', import.meta.url))
 
 export interface CliRun {
