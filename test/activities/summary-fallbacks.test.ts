@@ -120,7 +120,7 @@ describe('a failure for good: the next model is asked at once, by its own reques
 })
 
 describe('a failure that may pass', () => {
-  const KINDS: FailureKind[] = ['rate-limit', 'overloaded', 'server', 'timeout', 'connection']
+  const KINDS: FailureKind[] = ['rate-limit', 'overloaded', 'server', 'timeout', 'connection', 'circuit-open']
   for (const kind of KINDS)
     test(`${kind}: Temporal tries the same model again twice, then the next one is asked`, async () => {
       const stage = await openWriters({ answer: { a: fails(kind) } })
@@ -348,4 +348,22 @@ test('a provider that no worker has is refused at the start, with the field; one
   const ref = { provider: 'b', model: 'b-1' }
   assert.deepEqual(await open([ref], { b: away('connection') }), [{ ...ref, window: null }])
   assert.equal((await failureOf(open([ref], { b: away('authentication') }))).type, 'ModelFailed')
+})
+
+test('a workflow of one’s own: its header has the list with each window, and an unknown provider is refused', async () => {
+  const { store, run, server } = await openStage({
+    others: { b: scriptedModel(() => 'x', { capacity: { contextWindow: 32_000 } }) },
+  })
+  const own = async (sessionId: string, provider: string) => {
+    const actor = { workflowId: sessionId, runId: 'own-1' }
+    server.setCurrent(actor)
+    const header = { provider: 'scripted', model: 'x', system: '', tools: [] }
+    const policy = { summarizerFallbacks: [{ provider, model: 'b-1' }] }
+    await run(actor, 'sessionOpen', { sessionId, header, policy } as Parameters<typeof run<'sessionOpen'>>[2])
+    return (await store.session(sessionId))?.header.policy.summarizerFallbacks
+  }
+  assert.deepEqual(await own('own-b', 'b'), [{ provider: 'b', model: 'b-1', window: 32_000 }])
+  const failure = await failureOf(own('own-n', 'nobody'))
+  assert.equal(failure.type, 'UnknownModel')
+  assert.match(failure.message, /summarizerFallbacks\[0\]: .*"nobody"/)
 })

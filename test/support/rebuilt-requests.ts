@@ -8,6 +8,8 @@ import {
   withFirstRatio,
 } from '../../src/shared/compaction/meter.ts'
 import { modelSummarizer } from '../../src/shared/compaction/model-summarizer.ts'
+import { summaryModels } from '../../src/shared/compaction/policy-schema.ts'
+import { callsOfModel } from '../../src/shared/compaction/summary-run.ts'
 import { ContextOverflowError, type ModelClient, type ModelRequest } from '../../src/shared/ports/model.ts'
 import type { AttemptRow } from '../../src/shared/ports/store.ts'
 import type { PaidCalls } from '../../src/shared/ports/summarizer.ts'
@@ -79,8 +81,7 @@ async function summaryRequests(kept: Kept, start: SessionEvent<'compact/start'>)
     policy: header.policy,
     countTokens,
   }
-  const input = summaryInput({ session, row, surface, span, source, meter: meterAt(kept, start.seq) })
-  if (input === null) return []
+  const parts = { session, row, surface, span, source, meter: meterAt(kept, start.seq) }
   const requests: ModelRequest[] = []
   const paid: PaidCalls = {
     async call(index, { request }) {
@@ -92,9 +93,16 @@ async function summaryRequests(kept: Kept, start: SessionEvent<'compact/start'>)
       return { reply: { content: rawOutput, stopReason, usage }, accepted, ...refused, fromStore: true }
     },
   }
-  await modelSummarizer({ [input.request.provider]: kept.client })
-    .summarize(input, { signal: new AbortController().signal, paid })
-    .catch(() => undefined) // A summary that failed then fails again.
+  for (const [place, model] of summaryModels(header.policy).entries()) {
+    const input = summaryInput(place === 0 ? parts : { ...parts, model })
+    if (input === null) break
+    const context = { signal: new AbortController().signal, paid: callsOfModel(paid, place) }
+    // A summary that failed then fails again, and the next model was asked.
+    const summary = await modelSummarizer({ [input.request.provider]: kept.client })
+      .summarize(input, context)
+      .catch(() => null)
+    if (summary !== null) break
+  }
   return requests
 }
 

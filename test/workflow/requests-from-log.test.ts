@@ -114,6 +114,25 @@ test('a summary in parts by a model of its own', async () => {
   await assertRebuilt(session, 5)
 })
 
+test('a summary by the second model of the list, in parts of its own, after answers of the first that were refused', async () => {
+  const [first, second] = ['32000', '8000'].map((model) => ({ provider: 'scripted', model }))
+  const session = await stage.start({
+    policy: { summarizer: first, summarizerFallbacks: [second], summaryMaxTokens: 1_000 },
+  })
+  stage.summarize(session, ({ model }) => (model === first?.model ? '' : SUMMARY))
+  await stage.append(session, ...Array.from({ length: 9 }, (_, n) => replied(n, 1_800)))
+  await stage.talk(session)
+  const result = await session.compactNow({ whenBusy: 'wait' })
+  assert.deepEqual(result?.failedModels, [{ ...first, reason: 'blank' }])
+  const asked = stage.requestsOf(session, 'summary').map(({ model, index }) => ({ model, index }))
+  assert.deepEqual(asked.slice(0, 2), [
+    { model: '32000', index: 0 },
+    { model: '32000', index: 1 },
+  ])
+  assert.ok(asked.slice(2).every(({ model, index }) => model === '8000' && index >= 1_000_000_000))
+  await assertRebuilt(session, 6)
+})
+
 test('replies that are shorter than the policy says, as the input leaves no more room', async () => {
   const models = [{ provider: 'scripted', model: '100000', maxOutputTokens: 40_000 }]
   const session = await stage.spoken({ policy: { auto: false, replyMaxTokens: 40_000, models } })
