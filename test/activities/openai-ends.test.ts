@@ -197,4 +197,59 @@ describe('calls in parallel', () => {
       { type: 'tool_use', id: 'call_1', name: 'count', input: {} },
     ])
   })
+
+  const at0 = (name: string, json: string) => ({ index: 0, function: { name, arguments: json } })
+  const BARE: Readonly<Record<string, readonly object[]>> = {
+    'the name in each piece, with an id': [
+      { index: 0, id: 'call_0', function: { name: 'look', arguments: '' } },
+      { index: 0, id: 'call_0', function: { name: 'look', arguments: '{"at":' } },
+      { index: 0, id: 'call_0', function: { name: 'look', arguments: '"one"}' } },
+    ],
+    'the name in each piece, the id in the first': [
+      { index: 0, id: 'call_0', function: { name: 'look', arguments: '' } },
+      at0('look', '{"at":'),
+      at0('look', '"one"}'),
+    ],
+    'the name in each piece, also behind its end': [
+      at0('look', ''),
+      at0('look', '{"at":"one"}'),
+      at0('look', ''),
+    ],
+    'the name in each piece, without an index': [
+      { function: { name: 'look', arguments: '{"at":' } },
+      { function: { name: 'look', arguments: '"one"}' } },
+    ],
+    'the name in two pieces': [at0('lo', ''), at0('ok', ''), at0('', '{"at":"one"}')],
+  }
+  for (const [shape, parts] of Object.entries(BARE))
+    test(`${shape}: one call`, async () => {
+      sends(...parts.map((part) => callChunk([part])), chunk({}, 'tool_calls'))
+      assert.deepEqual((await generate()).content, [
+        { type: 'tool_use', id: 'call_0', name: 'look', input: { at: 'one' } },
+      ])
+    })
+
+  for (const [names, parts] of [
+    [
+      ['look', 'count'],
+      [at0('look', '{}'), at0('count', '{}')],
+    ],
+    [
+      ['look', 'count'],
+      [at0('look', ''), at0('count', '{}')],
+    ],
+    [
+      ['look', 'look'],
+      [at0('look', '{}'), at0('look', '{}')],
+    ],
+  ] as const)
+    test(`all with the index 0 and without ids, ${JSON.stringify(parts[0].function)} and ${names[1]}: two calls`, async () => {
+      for (const chunks of [parts.map((part) => callChunk([part])), [callChunk(parts)]]) {
+        sends(...chunks, chunk({}, 'tool_calls'))
+        assert.deepEqual((await generate()).content, [
+          { type: 'tool_use', id: 'call_0', name: names[0], input: {} },
+          { type: 'tool_use', id: 'call_1', name: names[1], input: {} },
+        ])
+      }
+    })
 })

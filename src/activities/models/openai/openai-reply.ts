@@ -69,7 +69,8 @@ export class ReplyBuilder {
     for (const part of calls ?? []) {
       const call = this.#callOf(part)
       call.id ||= part.id ?? ''
-      call.name += part.function?.name ?? ''
+      // Some servers say the whole name in each piece.
+      if (part.function?.name !== call.name) call.name += part.function?.name ?? ''
       call.arguments += part.function?.arguments ?? ''
     }
     this.#text += content ?? ''
@@ -77,10 +78,12 @@ export class ReplyBuilder {
   }
 
   /** The call that a part belongs to. Gemini gives its calls no index, or all the same; Poolside gives the parts of one call another id, but the name only once. */
-  #callOf({ index, id, function: called }: CallPart): PartialCall {
+  #callOf(part: CallPart): PartialCall {
+    const { index, id } = part
     const hasIndex = typeof index === 'number'
     const known = this.#calls.findLast((call) => !hasIndex || call.index === index)
-    const isOther = Boolean(called?.name) && (id ? id !== known?.id : !hasIndex)
+    const isOther =
+      known !== undefined && (id ? id !== known.id && isNamed(part) : beginsAnother(known, part))
     if (known !== undefined && !isOther) return known
     const call = { index: hasIndex ? index : this.#calls.length, id: '', name: '', arguments: '' }
     this.#calls.push(call)
@@ -111,6 +114,26 @@ export class ReplyBuilder {
     return this.#finish === 'stop' || this.#finish === 'tool_calls'
       ? 'end_turn'
       : (this.#finish ?? 'end_turn')
+  }
+}
+
+const isNamed = (part: CallPart): boolean => Boolean(part.function?.name)
+
+/** Of a part without an id: whether its name is that of another call, and not more of this call's, or this one's once more. */
+function beginsAnother({ name, arguments: json }: PartialCall, part: CallPart): boolean {
+  if (!isNamed(part)) return false
+  const hasIndex = typeof part.index === 'number'
+  if (part.function?.name === name)
+    return json === '' ? !hasIndex : isWhole(json) && Boolean(part.function.arguments)
+  return !hasIndex || json !== '' || Boolean(part.function?.arguments)
+}
+
+function isWhole(json: string): boolean {
+  try {
+    JSON.parse(json)
+    return true
+  } catch {
+    return false
   }
 }
 
