@@ -89,7 +89,8 @@ describe('what a person changes of a session', () => {
       /^\d+ messages are back in the place of checkpoint #\d+: about [\d,]+ → [\d,]+ tokens\.\n$/,
     )
     await fails(2, /^InvalidInput: undo: .* was undone already/, 'undo', 'long', compacted.compactionId)
-    await fails(2, /^InvalidInput: undo: session long has no compaction "x"/, 'undo', 'long', 'x')
+    for (const command of ['undo', 'explain'])
+      await fails(3, /^NotFound: Session long has no compaction "x": /, command, 'long', 'x')
     assert.match(await ok('preview', 'long'), new RegExp(`^span +#${priced.span.start} `))
   })
 

@@ -118,6 +118,16 @@ describe('ledger: names', () => {
       ['in-the-middle', 'retry-policy', 'btn-primary'],
     ],
     ['--append-system-prompt', ['append-system-prompt']],
+    [
+      'db-replica-07.internal:5432 (web-01.eu-west-1.prod.example.com) my-svc.default.svc.cluster.local.',
+      ['db-replica-07.internal', 'web-01.eu-west-1.prod.example.com', 'my-svc.default.svc.cluster.local'],
+    ],
+    [
+      'redis-7.2.4, postgres-client-14.2.7; numpy-1.26.4',
+      ['redis-7.2.4', 'postgres-client-14.2.7', 'numpy-1.26.4'],
+    ],
+    ['from my_pkg.core.utils import x; import os.path', ['my_pkg.core.utils', 'os.path']],
+    ['user@mail-01.example.com a-b-c.d x-.internal object.member.call a-1.Next', []],
     ['claude-3.5-sonnet-latest', ['claude-3.5-sonnet-latest']],
     ['Hello world ERROR short a_b __init__', []],
     [`x_${'y'.repeat(60)}`, []],

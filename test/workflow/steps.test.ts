@@ -142,6 +142,21 @@ describe('a turn', { concurrency: true }, () => {
     assert.equal(session.turns[1]?.end, 'completed')
   })
 
+  test('C4 a compaction that says it succeeded, and nothing rose beyond the refused request: no retry', async () => {
+    let asked = 0
+    const { handle, session } = await runTurn({
+      callModel({ session }) {
+        asked++
+        throw ApplicationFailure.nonRetryable('prompt is too long', 'ContextOverflow', {
+          generation: session.generation + 1,
+        })
+      },
+    })
+    const [record] = await handle.query(compactionHistoryQuery)
+    assert.deepEqual([asked, record?.outcome, session.generation], [1, 'compacted', 1])
+    assert.deepEqual([session.turns[0]?.end, session.turns[0]?.message], ['error', 'prompt is too long'])
+  })
+
   test('C4 what the preflight refuses ends as its own sentence', async () => {
     const { session } = await runTurn({ callModel: () => 'needs-compaction', prepare: () => ({}) })
     assert.deepEqual([session.turns[0]?.end, session.turns[0]?.message], ['error', '1000 tokens do not fit.'])

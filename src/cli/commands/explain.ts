@@ -1,6 +1,6 @@
 import type { AttemptRow, SessionStore } from '../../shared/ports/store.ts'
 import type { Run } from '../action.ts'
-import { COMMAND } from '../command-name.ts'
+import { attemptOf } from '../attempt-of.ts'
 import { NotFound } from '../exit-codes.ts'
 import { accountOf } from '../explain/account.ts'
 import { describeAccount } from '../explain/describe.ts'
@@ -16,7 +16,10 @@ export const explain: Run<ExplainOptions> = async (setting, [first = '', second]
   const [sessionId = '', named] = first.split('/compact/')
   const compactionId = second ?? named
   const { store } = await setting.stored(sessionId)
-  const row = await attemptOf(store, sessionId, compactionId)
+  const row =
+    compactionId === undefined
+      ? await newestAttempt(store, sessionId)
+      : await attemptOf(store, sessionId, compactionId)
   const [events, inbox] = await Promise.all([
     readLog(store, sessionId),
     store.inbox(sessionId, { kind: 'compaction', limit: 10_000 }),
@@ -30,19 +33,8 @@ export const explain: Run<ExplainOptions> = async (setting, [first = '', second]
   setting.output.result(account, describeAccount(account))
 }
 
-async function attemptOf(
-  store: SessionStore,
-  sessionId: string,
-  compactionId: string | undefined,
-): Promise<AttemptRow> {
-  if (compactionId === undefined) {
-    const [newest] = await store.attempts({ sessionId, limit: 1 })
-    if (newest !== undefined) return newest
-    throw new NotFound(`Session ${sessionId} has not compacted.`)
-  }
-  const row = await store.attempt(sessionId, compactionId)
-  if (row !== null) return row
-  throw new NotFound(
-    `Session ${sessionId} has no compaction ${JSON.stringify(compactionId)}: "${COMMAND} history ${sessionId}" lists them.`,
-  )
+async function newestAttempt(store: SessionStore, sessionId: string): Promise<AttemptRow> {
+  const [newest] = await store.attempts({ sessionId, limit: 1 })
+  if (newest !== undefined) return newest
+  throw new NotFound(`Session ${sessionId} has not compacted.`)
 }

@@ -35,18 +35,32 @@ export const ERROR_CODE = new RegExp(
 )
 
 /** Words with a dash in them: `dashedKind` tells ids, names and prose apart. */
-export const DASHED = /(?<!\w|\w-)[A-Za-z0-9]\w*(?:-\w+(?:\.\d{1,3}\b)?)+(?!-)/g
+export const DASHED = /(?<!\w|\w-)[A-Za-z0-9]\w*(?:-\w+(?:\.\d{1,3}\b)*)+(?!-)/g
 const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
 const TICKET = /^(?!(?:UTF|ISO|SHA|AES|MD|RSA|GPT|UTC|GMT|US|EN)-)[A-Z]{2,10}-\d{1,6}$/
 const SHORT_ID = /^[a-z]\w{1,30}-(?=[a-z]*\d)(?=\d*[a-z])[a-z0-9]{3,6}(?:\.\d{1,3})?$/
-const KEBAB = /^[A-Za-z][A-Za-z0-9]*(?:-[A-Za-z0-9]+(?:\.\d+)?){2,}$/
+const KEBAB = /^[A-Za-z][A-Za-z0-9]*(?:-[A-Za-z0-9]+(?:\.\d+)*){2,}$/
+const VERSIONED = /^[A-Za-z][A-Za-z0-9]*-\d+(?:\.\d+)+$/
 const SHORT_KEBAB = /^[A-Za-z][A-Za-z0-9]*-[A-Za-z0-9]+$/
 
 /** `marked`: in quotes or backticks, or a CSS selector. */
 export function dashedKind(word: string, marked: boolean): 'id' | 'name' | undefined {
   if (UUID.test(word) || TICKET.test(word) || SHORT_ID.test(word)) return 'id'
-  return isNameLength(word) && (KEBAB.test(word) || (marked && SHORT_KEBAB.test(word))) ? 'name' : undefined
+  const isName = KEBAB.test(word) || VERSIONED.test(word) || (marked && SHORT_KEBAB.test(word))
+  return isName && isNameLength(word) ? 'name' : undefined
 }
+
+/** Dotted words in small letters; `isHost` asks for a dash, since without one they are mostly members of objects. */
+export const DOTTED = /(?<![\w@/.-])[a-z0-9-]+(?:\.[a-z0-9-]+)+(?![\w-])/g
+const HOST = /^[a-z0-9][^.]*(?:\.[a-z0-9][^.]*)*\.[a-z][^.]+$/
+const HOST_CHARS = 100
+
+export function isHost(word: string): boolean {
+  return word.includes('-') && word.length <= HOST_CHARS && HOST.test(word) && !/-\.|-$/.test(word)
+}
+
+/** A module where it is imported: elsewhere its dots cannot be told from those of members. */
+export const IMPORTED = /(?<=\b(?:import|from|package) )[a-z_]\w{0,40}(?:\.\w{1,40})+/g
 
 /** `#12`, and hexadecimal words, which `isHexId` looks at. */
 export const NUMBER_ID = /(?<![\w&])#\d{1,6}\b/g

@@ -17,9 +17,11 @@ export function recognise(text: string, context: PathContext, report: Report): v
   rest = takePaths(rest, context, report)
   rest = takeFiles(rest, report)
   rest = take(rest, patterns.ERROR_CODE, 'error', report)
+  rest = take(rest, patterns.DOTTED, 'name', report, patterns.isHost)
   rest = takeDashed(rest, report)
   rest = take(rest, patterns.NUMBER_ID, 'id', report)
   rest = take(rest, patterns.HEX_ID, 'id', report, patterns.isHexId)
+  rest = take(rest, patterns.IMPORTED, 'name', report, patterns.isNameLength)
   rest = take(rest, patterns.MODULE_NAME, 'name', report, patterns.isNameLength)
   rest = take(rest, patterns.WORD_NAME, 'name', report, patterns.isName)
   rest.replace(NUMBER, (match, index: number) => {
