@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { after, before, describe, test } from 'node:test'
 import type { ModelCallContext } from '../../src/shared/ports/model.ts'
 import { createSessionWorker, scriptedModel } from '../../src/worker/index.ts'
+import { type Chats, chatsOf } from '../support/chats.ts'
 import { eventually } from '../support/eventually.ts'
 import {
   call,
@@ -16,46 +17,29 @@ import {
 } from '../support/fault-sessions.ts'
 import { Gate } from '../support/gate.ts'
 import { whenIdle } from '../support/real-sessions.ts'
-import { type CliRun, runCli, type StartedCli, startCli } from '../support/run-cli.ts'
+import { runCli } from '../support/run-cli.ts'
 
 // `chat` as a person has it over a pipe: a process of its own, on sessions of a worker in this one. What a terminal adds is in chat-lines.test.ts.
 
 let faults: FaultSessions
-const started = new Set<StartedCli>()
+let chats: Chats
 before(
   async () => {
     faults = await openFaultSessions()
+    chats = chatsOf(faults)
   },
   { timeout: 180_000 },
 )
 after(async () => {
-  for (const child of started) child.kill()
+  chats.kill()
   await faults.close()
 })
 
 const LIMIT = { timeout: 240_000 }
 
-const placed = (id: string, ...options: string[]) => [
-  'chat',
-  id,
-  '--address',
-  faults.address,
-  '--store',
-  join(faults.folder, 'sessions.db'),
-  '--task-queue',
-  faults.taskQueue,
-  ...options,
-]
-
-function chat(id: string, ...options: string[]): StartedCli {
-  const child = startCli(placed(id, ...options), {}, null)
-  started.add(child)
-  return child
-}
-
-/** All lines at once, as from a file. */
-const chatThrough = (id: string, lines: readonly string[], ...options: string[]): Promise<CliRun> =>
-  runCli(placed(id, ...options), {}, `${lines.join('\n')}\n`)
+const chat = (id: string, ...options: string[]) => chats.open(id, ...options)
+const chatThrough = (id: string, lines: readonly string[], ...options: string[]) =>
+  chats.through(id, lines, ...options)
 
 /** Until the call is aborted. */
 const forEver = ({ signal }: ModelCallContext) =>
@@ -323,10 +307,11 @@ describe('chat', { concurrency: 3 }, () => {
       child.type('/steer Mind the gap.')
       child.type('And afterwards?')
       await child.says(/\(Joins the turn at its next step: Mind the gap\.\)/)
+      await child.says(/\(Waits: And afterwards\?\)/)
       // The signal that tells the workflow is sent behind the store's row.
       await eventually(
         () => fault.session.state(),
-        ({ waitingPrompts }) => waitingPrompts === 1,
+        ({ waitingPrompts }) => waitingPrompts === 2,
       )
       gate.open()
       await child.says(/^Answer 2\.$/m)

@@ -1,12 +1,15 @@
 import { randomUUID } from 'node:crypto'
 import pc from 'picocolors'
-import { promptProblem } from '../../shared/session/prompt-content.ts'
+import type { Turn } from '../../client/index.ts'
+import type { Delivery } from '../../shared/ports/inbox.ts'
+import { promptContent, promptProblem } from '../../shared/session/prompt-content.ts'
 import { COMMAND } from '../command-name.ts'
 import { EXIT, exitCodeOf, failureText, UsageError } from '../exit-codes.ts'
 import type { Follower } from './follower.ts'
 import type { Lines } from './lines.ts'
 import type { Show } from './show.ts'
-import { type CommandPlace, commandOf, QUIT, STEER } from './slash-commands.ts'
+import { CANCEL, type CommandPlace, commandOf, isSaid, QUIT, STEER } from './slash-commands.ts'
+import { beginningOf, takeBack } from './waiting.ts'
 
 /** What runs because a person asked for it. */
 interface Work {
@@ -14,7 +17,16 @@ interface Work {
   isStopping: boolean
 }
 
+interface Said {
+  readonly requestId: string
+  readonly text: string
+  readonly turn: Promise<Turn>
+}
+
+/** The session takes 100 waiting prompts of all who speak to it; a file may have more lines. */
+const MOST_AHEAD = 20
 const CTRL_C = 'Ctrl-C'
+const isBlank = (line: string): boolean => line.trim() === ''
 /** A worker that runs takes a prompt within a second. */
 const NO_WORKER_MS = 10_000
 
@@ -33,6 +45,9 @@ export interface ConversationParts {
 export class Conversation {
   readonly #parts: ConversationParts
   #work: Work | null = null
+  /** Messages that wait in the session, in order. */
+  readonly #ahead: Said[] = []
+  #sending: Promise<unknown> = Promise.resolve()
   #stoppedTurn: number | null = null
   #isWarned = false
 
@@ -45,17 +60,29 @@ export class Conversation {
   async run(): Promise<void> {
     const { lines, leave } = this.#parts
     for (;;) {
+      const ahead = this.#ahead[0]
+      if (ahead !== undefined) {
+        if (!(await this.#attempt(() => this.#answered(ahead)))) return
+        continue
+      }
       const line = await lines.next()
       this.#isWarned = false
       if (line === undefined || QUIT.test(line) || leave.signal.aborted) return
-      if (line.trim() === '') continue
-      try {
-        await this.#handle(line)
-      } catch (error) {
-        if (leave.signal.aborted) return
-        this.#report(error)
-        if (!lines.isTerminal && exitCodeOf(error) === EXIT.unreachable) return
-      }
+      if (isBlank(line)) continue
+      if (!(await this.#attempt(() => this.#handle(line)))) return
+    }
+  }
+
+  /** False when nothing more is to be read. */
+  async #attempt(run: () => Promise<void>): Promise<boolean> {
+    const { lines, leave } = this.#parts
+    try {
+      await run()
+      return true
+    } catch (error) {
+      if (leave.signal.aborted) return false
+      this.#report(error)
+      return lines.isTerminal || exitCodeOf(error) !== EXIT.unreachable
     }
   }
 
@@ -90,20 +117,76 @@ export class Conversation {
   }
 
   async #say(text: string): Promise<void> {
-    const { place, follower, own, leave } = this.#parts
     const problem = promptProblem(text)
     if (problem !== undefined) throw new UsageError(problem)
+    const said = this.#send(text)
+    this.#parts.own.add(said.requestId)
+    this.#ahead.push(said)
+    await this.#answered(said)
+  }
+
+  /** One after the other, in the order in which they were said. */
+  #send(text: string, delivery: Delivery = 'next-turn'): Said {
+    const { session } = this.#parts.place
     const requestId = randomUUID()
-    own.add(requestId)
-    const work = { stop: () => this.#cancel({ requestId }), isStopping: false }
-    await this.#during(work, async () => {
-      const turn = await place.session.prompt(text, { requestId })
-      const nobody = setTimeout(() => this.#sayNobody(), NO_WORKER_MS)
-      const result = await turn.result({ signal: leave.signal }).finally(() => clearTimeout(nobody))
-      await follower.caughtUp()
-      if (place.setting.output.json) place.setting.output.result({ requestId, ...result }, '')
-      if (result.reason !== 'completed') this.#failed(EXIT.failed)
+    const turn = this.#sending.then(() => session.prompt(text, { requestId, delivery }))
+    this.#sending = turn.catch(() => undefined)
+    return { requestId, text, turn }
+  }
+
+  /** Waits for the answer to the oldest message that has none. */
+  async #answered(said: Said): Promise<void> {
+    const { place, follower, leave } = this.#parts
+    const { requestId } = said
+    await this.#during({ stop: () => this.#stopAll(), isStopping: false }, async () => {
+      try {
+        const turn = await said.turn
+        this.#sayAhead()
+        if (place.takenBack.has(requestId)) return
+        const nobody = setTimeout(() => this.#sayNobody(), NO_WORKER_MS)
+        const result = await turn.result({ signal: leave.signal }).finally(() => clearTimeout(nobody))
+        await follower.caughtUp()
+        if (place.setting.output.json) place.setting.output.result({ requestId, ...result }, '')
+        if (result.reason !== 'completed') this.#failed(EXIT.failed)
+      } catch (error) {
+        if (!place.takenBack.has(requestId)) throw error
+      } finally {
+        this.#ahead.shift()
+      }
     })
+  }
+
+  /** What comes while a message is answered waits in the session, where it outlives this process. What stands behind a command waits for that. */
+  #sayAhead(): void {
+    const { lines, show } = this.#parts
+    while (this.#ahead.length > 0 && this.#ahead.length <= MOST_AHEAD) {
+      const text = lines.takeIf(
+        (line) => isBlank(line) || (isSaid(line) && promptProblem(line) === undefined),
+      )
+      if (text === undefined) return
+      if (isBlank(text)) continue
+      const said = this.#send(text)
+      this.#ahead.push(said)
+      const waits = pc.dim(`(Waits: ${beginningOf(promptContent(text))})`)
+      void said.turn.then(
+        () => show.note(waits),
+        () => undefined, // Told when its turn would come.
+      )
+    }
+  }
+
+  /** The turn that runs, and what was said meanwhile: otherwise it would begin now. */
+  async #stopAll(): Promise<void> {
+    const { place, show } = this.#parts
+    const [running, ...waiting] = this.#ahead
+    for (const { requestId } of waiting) place.takenBack.add(requestId)
+    await this.#sending
+    const stopping = waiting.toReversed().map(async ({ requestId, text }) => {
+      if (await takeBack(place.session, requestId, CTRL_C))
+        show.note(pc.dim(`(Taken back: ${beginningOf(promptContent(text))})`))
+    })
+    if (running !== undefined) stopping.push(this.#cancel({ requestId: running.requestId }))
+    await Promise.all(stopping)
   }
 
   async #during(work: Work, run: () => Promise<void>): Promise<void> {
@@ -119,20 +202,31 @@ export class Conversation {
     await this.#parts.place.session.cancelTurn({ ...which, reason: CTRL_C })
   }
 
-  /** What comes while a turn runs: it is said to the turn, or it waits. */
+  /** What comes while something runs: some of it is for now, the rest waits. */
   #onMessage(): void {
-    const { lines, show } = this.#parts
+    const { lines, show, place, leave } = this.#parts
     if (this.#work === null) return
-    const steer = lines.takeIf((line) => STEER.test(line))
-    if (steer !== undefined) void this.#steer(steer.replace(STEER, '')).catch((error) => this.#report(error))
-    else if (lines.isTerminal) show.note(pc.dim('(Waits until this has ended.)'))
+    const now = lines.takeIf((line) => STEER.test(line) || CANCEL.test(line))
+    const cancel = now !== undefined && CANCEL.test(now) ? commandOf(now) : undefined
+    const before = this.#ahead.length
+    if (cancel !== undefined) {
+      show.note(pc.dim('/cancel'))
+      this.#aside(cancel(place, leave.signal))
+    } else if (now !== undefined) this.#aside(this.#steer(now.replace(STEER, '')))
+    else this.#sayAhead()
+    if (now === undefined && this.#ahead.length === before && lines.isTerminal)
+      show.note(pc.dim('(Waits until this has ended.)'))
+  }
+
+  #aside(work: Promise<void>): void {
+    void work.catch((error) => this.#report(error))
   }
 
   async #steer(text: string): Promise<void> {
-    const { place, own, show } = this.#parts
-    const requestId = randomUUID()
-    own.add(requestId)
-    await place.session.prompt(text, { requestId, delivery: 'next-step' })
+    const { own, show } = this.#parts
+    const said = this.#send(text, 'next-step')
+    own.add(said.requestId)
+    await said.turn
     show.note(pc.dim(`(Joins the turn at its next step: ${text})`))
   }
 

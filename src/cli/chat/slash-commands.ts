@@ -8,11 +8,14 @@ import { history } from '../commands/history.ts'
 import { describeUndone } from '../commands/undo.ts'
 import { NotFound, UsageError } from '../exit-codes.ts'
 import type { Setting } from '../setting.ts'
+import { takeBack, textOf, waitingPrompts } from './waiting.ts'
 
 export interface CommandPlace {
   readonly setting: Setting
   readonly session: Session
   readonly store: SessionStore
+  /** Request ids of what a person has taken back: nobody waits for its answer. */
+  readonly takenBack: Set<string>
 }
 
 interface SlashCommand {
@@ -23,6 +26,7 @@ interface SlashCommand {
 }
 
 export const STEER = /^\/steer\s+(?=\S)/
+export const CANCEL = /^\/cancel\s*$/
 export const QUIT = /^\/(?:quit|exit)\s*$/
 /** A message that begins with a path is none. */
 const COMMAND = /^\/([a-z]+)(?:\s+([\s\S]*))?$/
@@ -54,6 +58,20 @@ const COMMANDS: Readonly<Record<string, SlashCommand>> = {
       setting.output.result({ sessionId: session.id, ...undone }, describeUndone(undone))
     },
   },
+  cancel: {
+    words: '/cancel',
+    help: 'take back what was said last and still waits; the turn that runs goes on',
+    async run({ setting, session, store, takenBack }) {
+      // One that was taken back stands in the store until the session is at its next step.
+      for (const row of (await waitingPrompts(store, session.id)).toReversed()) {
+        const { requestId } = row
+        if (takenBack.has(requestId) || !(await takeBack(session, requestId, '/cancel'))) continue
+        takenBack.add(requestId)
+        return setting.output.result({ requestId }, `Taken back: ${textOf(row)}`)
+      }
+      throw new NotFound('Nothing waits that could be taken back.')
+    },
+  },
   history: {
     words: '/history',
     help: 'the compactions of this session',
@@ -65,6 +83,9 @@ const COMMANDS: Readonly<Record<string, SlashCommand>> = {
     run: async ({ setting: { output } }) => output.result(helpLines(), HELP_TEXT()),
   },
 }
+
+/** What is said to the model. */
+export const isSaid = (line: string): boolean => !COMMAND.test(line)
 
 /** Undefined for what is said to the model. @throws UsageError for a command that does not exist */
 export function commandOf(
@@ -94,12 +115,12 @@ async function newestInForce(session: Session, store: SessionStore): Promise<str
 const helpLines = (): Readonly<Record<string, string>> => ({
   ...Object.fromEntries(Object.values(COMMANDS).map(({ words, help }) => [words, help])),
   '/steer text':
-    'say it to the turn that runs, before its next step; otherwise what you say waits for its end',
+    'say it to the turn that runs, before its next step; otherwise what you say waits in the session for its end',
   '/quit': 'leave, as Ctrl-D does; the session stays, and a turn that runs goes on',
 })
 
 const HELP_TEXT = (): string =>
   [
     ...Object.entries(helpLines()).map(([words, help]) => `${words.padEnd(18)} ${help}`),
-    'Ctrl-C stops what runs, twice leaves. A line that ends with \\ goes on in the next one.',
+    'Ctrl-C stops what runs and takes back what you have said meanwhile, twice leaves. A line that ends with \\ goes on in the next one.',
   ].join('\n')

@@ -7,6 +7,7 @@ import { Follower } from '../chat/follower.ts'
 import { Lines, standardStreams } from '../chat/lines.ts'
 import { type ChatSettings, openSession } from '../chat/open-session.ts'
 import { type Screen, Show } from '../chat/show.ts'
+import { textOf, waitingPrompts } from '../chat/waiting.ts'
 import { COMMAND } from '../command-name.ts'
 import { Interrupted } from '../exit-codes.ts'
 import type { Output } from '../output.ts'
@@ -46,7 +47,7 @@ async function converse({ setting, session, store, lines, leave, stays }: Parts)
   const show = new Show(screenOf(setting.output, lines), own)
   const follower = new Follower(store, id, leave.signal)
   const conversation = new Conversation({
-    place: { setting, session, store },
+    place: { setting, session, store, takenBack: new Set() },
     lines,
     show,
     follower,
@@ -65,6 +66,7 @@ async function converse({ setting, session, store, lines, leave, stays }: Parts)
   process.on('SIGINT', interrupt).on('SIGTERM', terminate)
   try {
     show.note(pc.dim(introduction(row)))
+    for (const waiting of await waitingPrompts(store, id)) show.note(pc.dim(`(Waits: ${textOf(waiting)})`))
     const following = follower.run(show, await beforeLastTurn(store, id))
     await Promise.race([conversation.run(), following, left])
   } finally {
