@@ -40,7 +40,8 @@ try {
   if (!(error instanceof ManualCompactionError)) throw error
   console.log('not compacted:', error.code, error.message)
 }
-for (const { compactionId, cause, outcome } of await session.compactionHistory({ limit: 20 }))
+const compactions = await session.compactions({ limit: 20 }) // newest first, by the store alone
+for (const { compactionId, cause, outcome } of compactions)
   console.log('history:', compactionId, cause, outcome)
 await store.close()
 await connection.close()

@@ -12,7 +12,7 @@ const { reason, message, usage } = await turn.result() // from any process: sess
 
 const compaction = await session.compactNow({ focus: 'the lockers', whenBusy: 'wait', signal }) // null: nothing to take
 for await (const seen of session.watch({ after: turn.seq, signal })) render(seen) // events in order; text as it is said, all of it
-const compactions = await session.compactionHistory({ limit: 20 })
+const compactions = await session.compactions({ limit: 20 }) // newest first, by the store alone
 const { total } = await session.usage() // every paid call, also those of compactions and those that failed, and its price
 const handle = session.workflow // Temporal's, for everything else
 

@@ -4,6 +4,7 @@ import {
   WorkflowFailedError,
   type WorkflowHandle,
 } from '@temporalio/client'
+import type { PolicyInput } from '../shared/compaction/policy-input.ts'
 import { errorNameOf, SessionError } from '../shared/errors.ts'
 import { LIMITS } from '../shared/limits.ts'
 import type { SessionStore } from '../shared/ports/store.ts'
@@ -29,8 +30,8 @@ export interface StartOptions {
   readonly system?: string
   /** Names of tools of the worker. */
   readonly tools?: readonly string[]
-  /** Policy settings (see `PolicyInput`); what is not given has its default. */
-  readonly policy?: Readonly<Record<string, unknown>>
+  /** What is not given has its default. */
+  readonly policy?: PolicyInput
   readonly preset?: 'default' | 'lean' | 'threeLevel'
   /** Provider settings such as `temperature`, passed on as they are. */
   readonly sampling?: Readonly<Record<string, unknown>>

@@ -43,6 +43,7 @@ export {
   shadowEvents,
 } from './compaction/prune.ts'
 export { type NothingReason, type SelectedSpan, type SpanInput, selectSpan } from './compaction/span.ts'
+export { defineTool } from './define-tool.ts'
 export {
   COMPACTION_ERROR_CODES,
   type CompactionErrorCode,

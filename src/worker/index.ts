@@ -21,6 +21,7 @@ export { type McpTool, mcpTools } from '../activities/tools/mcp/mcp-tools.ts'
 export type { RunnableTool } from '../activities/tools/runnable-tool.ts'
 export type { WorkerTool } from '../activities/tools/toolbox.ts'
 export { temporalRuns } from '../activities/workflow-runs.ts'
+export { defineTool } from '../shared/define-tool.ts'
 export type {
   CompactionHooks,
   CompletedCompaction,

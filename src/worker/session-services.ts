@@ -8,6 +8,7 @@ import type { CompactionHooks } from '../shared/ports/hooks.ts'
 import type { ModelClient } from '../shared/ports/model.ts'
 import type { AttemptRow, SessionStore } from '../shared/ports/store.ts'
 import type { Summarizer } from '../shared/ports/summarizer.ts'
+import { requireOneSdk } from './one-sdk.ts'
 import { type Reconciler, startReconciler } from './reconciler.ts'
 
 /** What sessions need of a worker, whoever makes it. */
@@ -36,13 +37,17 @@ export interface SessionServices {
   close(): Promise<void>
 }
 
-/** @throws SessionError `InvalidInput` for tools that no model can be given, or hooks that are no functions. What the tools hold is then released. */
+/**
+ * @throws SessionError `InvalidInput` for a connection of another copy of Temporal's SDK, tools that no model can be given, hooks that are no functions.
+ * What the tools hold is then released.
+ */
 export async function sessionServices(
   connection: NativeConnection,
   namespace: string,
   options: SessionServiceOptions,
 ): Promise<SessionServices> {
   const { store, models, tools = [], workingDirectory, summarizer, hooks } = options
+  requireOneSdk(connection)
   const client = new Client({ connection, namespace })
   const toolbox = openToolbox(tools)
   try {

@@ -7,6 +7,7 @@ import { z } from 'zod'
 import { editFileTool } from '../../examples/coding-agent/edit-file-tool.ts'
 import { executeTool } from '../../src/activities/execute-tool.ts'
 import { fileTools } from '../../src/activities/tools/file-tools.ts'
+import { defineTool } from '../../src/shared/define-tool.ts'
 import type { Tool } from '../../src/shared/ports/tool.ts'
 import { isText } from '../../src/shared/session/content.ts'
 
@@ -277,4 +278,23 @@ describe('executeTool', () => {
       [{ type: 'text', text: 'a\ufffdb' }],
     )
   })
+})
+
+test('a defined tool gets what its schema gives, typed, and nothing that the schema refuses', async () => {
+  const plus = defineTool({
+    name: 'plus',
+    description: 'Adds one.',
+    input: z.object({ to: z.string().transform(Number) }),
+    run: async ({ to }) => `${to + 1}`,
+  })
+  const context = {
+    sessionId: 's',
+    callId: 'c',
+    idempotencyKey: 'k',
+    signal: new AbortController().signal,
+  }
+  const call = (input: object) =>
+    executeTool(plus, { type: 'tool_use', id: 'c', name: 'plus', input: { ...input } }, context)
+  assert.deepEqual(await call({ to: '41' }), { content: [{ type: 'text', text: '42' }], isError: false })
+  assert.equal((await call({ to: 41 })).isError, true)
 })

@@ -60,6 +60,21 @@ test('package: a strict program that uses every entry point has no type errors',
   run(app, process.execPath, join(repository, 'node_modules/typescript/bin/tsc'), '--project', '.')
 })
 
+test('package: Temporal’s SDK is the application’s own, never a second copy', () => {
+  const { dependencies, peerDependencies } = JSON.parse(readFileSync(join(installed, 'package.json'), 'utf8'))
+  const its = (names: object) => Object.keys(names).filter((name) => name.startsWith('@temporalio/'))
+  assert.deepEqual(its(dependencies), [])
+  assert.deepEqual(
+    its(peerDependencies),
+    ['activity', 'client', 'common', 'worker', 'workflow'].map((name) => `@temporalio/${name}`),
+  )
+  for (const name of its(peerDependencies)) {
+    assert.equal(peerDependencies[name], peerDependencies['@temporalio/worker'])
+    assert.ok(existsSync(join(app, 'node_modules', name)), name)
+  }
+  assert.ok(!existsSync(join(installed, 'node_modules/@temporalio')))
+})
+
 test('package: …/checkpoint imports nothing at all', () => {
   const source = readFileSync(join(installed, 'dist/shared/checkpoint-source.js'), 'utf8')
   assert.doesNotMatch(source, /\b(import|require)\b/)

@@ -3,7 +3,6 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Session } from '../../src/client/index.ts'
-import type { StartOptions } from '../../src/client/start-session.ts'
 import type { TurnResult } from '../../src/client/turn.ts'
 import { type CompactionErrorCode, ManualCompactionError } from '../../src/shared/errors.ts'
 import { ContextOverflowError, type ModelClient, type ModelRequest } from '../../src/shared/ports/model.ts'
@@ -21,6 +20,7 @@ import { requestProblems } from '../../src/shared/session/request-check.ts'
 import { priceContent } from '../../src/shared/tokens/price.ts'
 import { sqliteStore } from '../../src/store/index.ts'
 import { type ScriptedAnswer, scriptedModel } from '../../src/worker/index.ts'
+import type { AnyStart } from './any-start.ts'
 import { eventually } from './eventually.ts'
 import { Gate } from './gate.ts'
 import { type HookedStore, hookedStore } from './hooked-store.ts'
@@ -49,7 +49,7 @@ export interface Acceptance extends RealSessions {
   /** Holds the session's replies. */
   holdReplies(session: Session): Gate
   /** A session with three imported exchanges of many words, and one turn of its own (number 1) with as many. */
-  spoken(options?: Partial<StartOptions>): Promise<Session>
+  spoken(options?: Partial<AnyStart>): Promise<Session>
   /** One turn, to its end. */
   talk(session: Session, prompt?: string): Promise<TurnResult>
   /** Appends messages that belong to no turn, as the session's owner. */

@@ -8,10 +8,10 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { readLog } from '../../src/cli/read-log.ts'
 import { type Session, SessionClient } from '../../src/client/index.ts'
-import type { StartOptions } from '../../src/client/start-session.ts'
 import type { SessionStore } from '../../src/shared/ports/store.ts'
 import type { SessionEvent } from '../../src/shared/session/events.ts'
 import { sqliteStore } from '../../src/store/index.ts'
+import type { AnyStart } from './any-start.ts'
 import type { BoundaryStage } from './boundary-worker.ts'
 import type { TestTemporal } from './temporal.ts'
 
@@ -64,7 +64,7 @@ export interface Survived {
 export async function surviveKill(
   temporal: Pick<TestTemporal, 'address' | 'client'>,
   given: Pick<BoundaryStage, 'boundary' | 'hooks' | 'recalls' | 'handedTo'>,
-  policy: (folder: string) => NonNullable<StartOptions['policy']>,
+  policy: (folder: string) => NonNullable<AnyStart['policy']>,
   check: (survived: Survived) => Promise<void> | void,
 ): Promise<void> {
   const folder = mkdtempSync(join(tmpdir(), 'dc-kill-'))

@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict'
 import { inputTokens, OUR_PRICING, type Pricing } from '../../src/activities/models/counted-usage.ts'
 import type { Session } from '../../src/client/index.ts'
-import type { StartOptions } from '../../src/client/start-session.ts'
 import { LIMITS } from '../../src/shared/limits.ts'
 import type { ModelClient, ModelRequest } from '../../src/shared/ports/model.ts'
 import type { Tool, ToolContext, ToolOutput } from '../../src/shared/ports/tool.ts'
@@ -10,6 +9,7 @@ import type { NewEvent, SessionEvent } from '../../src/shared/session/events.ts'
 import { priceContent } from '../../src/shared/tokens/price.ts'
 import { type ScriptedAnswer, type ScriptedReply, scriptedModel } from '../../src/worker/index.ts'
 import type { Wire } from './anthropic/wire.ts'
+import type { AnyStart } from './any-start.ts'
 import { eventually } from './eventually.ts'
 import { receivedProblems, storeProblems } from './fault-checks.ts'
 import { openRealSessions, type RealSessions } from './real-sessions.ts'
@@ -38,7 +38,7 @@ export interface FaultModel {
 
 type RunTool = (input: unknown, context: ToolContext) => Promise<ToolOutput | string>
 
-export interface FaultStart extends Partial<Omit<StartOptions, 'model'>> {
+export interface FaultStart extends Partial<Omit<AnyStart, 'model'>> {
   /** Of the tool `work`. Default: answers `done`. */
   readonly work?: RunTool
 }
@@ -62,7 +62,7 @@ export interface FaultSession extends Seen {
   /** Messages that were said before. They belong to no turn. */
   seed(messages: readonly Seed[]): Promise<void>
   /** Closes the session and opens it again with another model. */
-  reopen(model: FaultModel, start?: Partial<StartOptions>): Promise<void>
+  reopen(model: FaultModel, start?: Partial<AnyStart>): Promise<void>
   /** Checks every invariant, of all requests so far and of the store; returns the log. */
   sound(): Promise<SessionEvent[]>
 }

@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict'
 import type { Session, TurnResult } from '../../src/client/index.ts'
-import type { StartOptions } from '../../src/client/start-session.ts'
 import type { ModelClient, ModelRequest } from '../../src/shared/ports/model.ts'
 import type { Tool } from '../../src/shared/ports/tool.ts'
 import { isText, type ToolUseBlock } from '../../src/shared/session/content.ts'
@@ -8,6 +7,7 @@ import type { SessionEvent } from '../../src/shared/session/events.ts'
 import { requestProblems } from '../../src/shared/session/request-check.ts'
 import { priceContent, priceOverhead } from '../../src/shared/tokens/price.ts'
 import { type ScriptedReply, scriptedModel } from '../../src/worker/index.ts'
+import type { AnyStart } from './any-start.ts'
 import { openRealSessions, type RealSessions } from './real-sessions.ts'
 
 // Real sessions whose model plays a script of the test and keeps every request that it was sent.
@@ -35,9 +35,9 @@ export interface PlayedSession {
 export interface PlayedSessions {
   readonly real: RealSessions
   /** Model `scripted/w16000`: its window is in its name; `scripted/unknown` has none. */
-  start(play: Play, options?: Partial<StartOptions>): Promise<PlayedSession>
+  start(play: Play, options?: Partial<AnyStart>): Promise<PlayedSession>
   /** The same session again, closed before, with other options. */
-  reopen(played: PlayedSession, options: Partial<StartOptions>): Promise<void>
+  reopen(played: PlayedSession, options: Partial<AnyStart>): Promise<void>
   close(): Promise<void>
 }
 

@@ -4,13 +4,13 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { readLog } from '../../src/cli/read-log.ts'
 import { type Session, SessionClient } from '../../src/client/index.ts'
-import type { StartOptions } from '../../src/client/start-session.ts'
 import type { ModelClient } from '../../src/shared/ports/model.ts'
 import type { SessionStore } from '../../src/shared/ports/store.ts'
 import type { SessionEvent } from '../../src/shared/session/events.ts'
 import { sqliteStore } from '../../src/store/index.ts'
 import { createSessionWorker, type SessionWorkerOptions, type WorkerTool } from '../../src/worker/index.ts'
 import { sessionStateQuery } from '../../src/workflows/messages.ts'
+import type { AnyStart } from './any-start.ts'
 import { eventually } from './eventually.ts'
 import { openTemporal, type TestTemporal } from './temporal.ts'
 
@@ -38,7 +38,7 @@ export interface RealSessions extends TestTemporal {
   readonly sessions: SessionClient
   readonly taskQueue: string
   /** A session of its own for each test. */
-  start(options?: Partial<StartOptions>): Promise<Session>
+  start(options?: Partial<AnyStart>): Promise<Session>
   log(session: Session): Promise<SessionEvent[]>
 }
 

@@ -6,7 +6,9 @@ import { createProgram } from '../../src/cli/program.ts'
 import { resolvePolicy } from '../../src/shared/compaction/policy.ts'
 import { policyInputSchema } from '../../src/shared/compaction/policy-input.ts'
 import { PRESETS } from '../../src/shared/compaction/presets.ts'
+import { COMPACTION_ERROR_CODES, ERROR_NAMES } from '../../src/shared/errors.ts'
 import { LIMITS } from '../../src/shared/limits.ts'
+import { eventDataSchemas } from '../../src/shared/session/events.ts'
 
 // What the documentation says of files, tests, settings, limits and commands is there, by these names and numbers.
 
@@ -215,3 +217,15 @@ const grouped = (value: number): string => String(value).replace(/\B(?=(?:\d{3})
 
 const shown = (value: unknown): string =>
   typeof value === 'number' && Number.isInteger(value) ? grouped(value) : String(value)
+
+test('docs: docs/client.md names every type of event, every error and every code', () => {
+  const page = read('docs/client.md')
+  const namesUnder = (heading: string) =>
+    tableUnder(page, heading).flatMap(([cell = '']) =>
+      [...cell.matchAll(/`([\w/-]+)`/g)].map(([, name = '']) => name),
+    )
+  assert.deepEqual(namesUnder('Watch').toSorted(), Object.keys(eventDataSchemas).sort())
+  assert.deepEqual(namesUnder('Errors').toSorted(), [...ERROR_NAMES].sort())
+  for (const code of COMPACTION_ERROR_CODES)
+    if (code !== 'interrupted') assert.match(page, new RegExp(`\`${code}\``), code)
+})

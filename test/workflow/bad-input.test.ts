@@ -63,6 +63,7 @@ describe('start', { concurrency: true }, () => {
     const id = newId()
     await failsAs(
       'InvalidPolicy',
+      // @ts-expect-error Types know every setting, too.
       real.sessions.start(id, { ...MODEL, policy: { thresholdToken: 5_000 } }),
       /policy\.thresholdToken is no setting; did you mean thresholdTokens\?/,
     )

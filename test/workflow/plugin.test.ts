@@ -7,7 +7,7 @@ import { after, before, describe, test } from 'node:test'
 import { Worker, type WorkerOptions } from '@temporalio/worker'
 import { SessionClient } from '../../src/client/index.ts'
 import { sqliteStore } from '../../src/store/index.ts'
-import { DurableCompactionPlugin, scriptedModel } from '../../src/worker/index.ts'
+import { createSessionWorker, DurableCompactionPlugin, scriptedModel } from '../../src/worker/index.ts'
 import { failsAs } from '../support/fails-as.ts'
 import { openTemporal, type TestTemporal } from '../support/temporal.ts'
 
@@ -82,5 +82,13 @@ describe('DurableCompactionPlugin', () => {
     const running = worker.run()
     worker.shutdown()
     await running
+  })
+
+  test('a connection of a second copy of the SDK is refused in words, by the plugin and by createSessionWorker', async () => {
+    const { NativeConnection } = { NativeConnection: class NativeConnection {} }
+    const connection = new NativeConnection() as never
+    const words = [/another copy of @temporalio\/worker/, /npm ls @temporalio\/worker/]
+    await failsAs('InvalidInput', plugin().configureWorker({ taskQueue: 'q', connection }), ...words)
+    await failsAs('InvalidInput', createSessionWorker({ connection, store, models }), ...words)
   })
 })

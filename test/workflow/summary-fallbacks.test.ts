@@ -3,6 +3,7 @@ import type { ServerResponse } from 'node:http'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
 import type { Session } from '../../src/client/index.ts'
+import type { PolicyInput } from '../../src/shared/compaction/policy-input.ts'
 import { text } from '../../src/shared/session/content.ts'
 import { anthropicModels, openaiModels } from '../../src/worker/index.ts'
 import { type AnthropicServer, openAnthropicServer, refuse, reply } from '../support/anthropic/server.ts'
@@ -165,7 +166,7 @@ test('both fail: nothing is compacted, the message names both, and the session g
 
 test('configure: the list is checked as at the start, and what is refused changes nothing', async () => {
   const session = await real.start({ model: `anthropic/${MODEL}`, tools: [] })
-  for (const [policy, sentence] of [
+  const contradictions: readonly [PolicyInput, RegExp][] = [
     [
       { summarizerFallbacks: [{ provider: 'anthropic', model: MODEL }] },
       /summarizerFallbacks\[0\] must not name the model that writes the summaries/,
@@ -175,7 +176,8 @@ test('configure: the list is checked as at the start, and what is refused change
       /summarizerFallbacks must be empty beside summarizer "deterministic"/,
     ],
     [{ summarizerFallbacks: [{ provider: 'nobody', model: 'x' }] }, /summarizerFallbacks\[0\]: .*"nobody"/],
-  ] as const)
+  ]
+  for (const [policy, sentence] of contradictions)
     await assert.rejects(session.configure({ policy }), sentence)
   await session.configure({ policy: { summarizerFallbacks: [{ provider: 'local', model: 'small' }] } })
   const headers = ofType(await real.log(session), 'request/header')

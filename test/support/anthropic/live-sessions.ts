@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto'
 import type { ServerResponse } from 'node:http'
 import type { Session } from '../../../src/client/index.ts'
-import type { StartOptions } from '../../../src/client/start-session.ts'
 import type { Message } from '../../../src/shared/session/content.ts'
 import { type AnthropicModelsOptions, anthropicModels, type WorkerTool } from '../../../src/worker/index.ts'
+import type { AnyStart } from '../any-start.ts'
 import { openRealSessions, type RealSessions } from '../real-sessions.ts'
 import { type AnthropicServer, openAnthropicServer, type Received, reply } from './server.ts'
 import type { StreamedReply } from './stream-events.ts'
@@ -24,7 +24,7 @@ export interface LiveSession {
 
 export interface LiveSessions extends RealSessions {
   readonly server: AnthropicServer
-  open(script: Script, start?: Partial<StartOptions>): Promise<LiveSession>
+  open(script: Script, start?: Partial<AnyStart>): Promise<LiveSession>
 }
 
 export interface LiveOptions {
