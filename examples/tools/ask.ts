@@ -38,6 +38,7 @@ export async function ask(
   console.log('turn:', reason)
 
   await session.close()
+  await session.workflow.result() // Closed by its worker, which must still be there.
   worker.shutdown()
   await running // The tools are closed, too.
   await client.connection.close()

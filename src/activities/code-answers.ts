@@ -1,3 +1,4 @@
+import { COMPACT_TOOL } from '../shared/compaction/compact-tool.ts'
 import { LIMITS } from '../shared/limits.ts'
 import type { SessionRow } from '../shared/ports/store.ts'
 import { isToolUse, type ToolUseBlock, text } from '../shared/session/content.ts'
@@ -6,7 +7,6 @@ import { keys } from '../shared/session/keys.ts'
 import { isCutOff, isWhole } from '../shared/session/stop-reasons.ts'
 import { priceContent } from '../shared/tokens/price.ts'
 import type { ActivityDeps } from './deps.ts'
-import { COMPACT_TOOL } from './tools/compact-tool.ts'
 
 export type Assistant = NewEvent<'assistant/message'> | SessionEvent<'assistant/message'>
 

@@ -5,10 +5,9 @@ import { thinkingBudget } from '../shared/compaction/summary-request.ts'
 import { isSessionError, SessionError } from '../shared/errors.ts'
 import { ModelCallError } from '../shared/ports/model.ts'
 import type { SessionStart } from '../shared/protocol.ts'
-import { HISTORY_TOOL } from '../shared/recall/history-tool.ts'
 import type { Header, ToolDefinition } from '../shared/session/events.ts'
+import { sessionTools } from '../shared/session-tools.ts'
 import type { ActivityDeps } from './deps.ts'
-import { COMPACT_TOOL } from './tools/compact-tool.ts'
 import { inputSchemaOf } from './tools/tool-problem.ts'
 
 /**
@@ -52,12 +51,6 @@ function requireRoomToThink(sampling: Header['sampling'], replyMaxTokens: number
     `policy.replyMaxTokens must be above sampling.thinking.budget_tokens ${budget}, because the reasoning is part of the reply, got ${replyMaxTokens}: raise policy.replyMaxTokens or lower the budget.`,
   )
 }
-
-/** What the session itself answers. */
-const sessionTools = ({ compactTool, historyTool }: ResolvedPolicy): ToolDefinition[] => [
-  ...(compactTool ? [COMPACT_TOOL] : []),
-  ...(historyTool ? [HISTORY_TOOL] : []),
-]
 
 function splitModel(name: string): { provider: string; model: string } {
   const slash = name.indexOf('/')

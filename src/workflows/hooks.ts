@@ -1,9 +1,9 @@
 // For a workflow of one's own: compaction in it, the two decisions of the seam, the ids that name why an attempt runs, and the messages of a session.
 
+export { mayRetryRequest, newestReading, pressureWantsCompaction } from '../shared/compaction/decisions.ts'
 export type { CompactionInput, CompactionOutcome, CompactionRecord, Reading } from '../shared/protocol.ts'
 export { DEFAULT_TASK_QUEUE, WORKFLOWS } from '../shared/protocol.ts'
 export { compactionIds } from '../shared/session/keys.ts'
-export { mayRetryRequest, newestReading, pressureWantsCompaction } from './decisions.ts'
 export {
   cancelCompactionSignal,
   cancelTurnSignal,

@@ -1,6 +1,7 @@
 import type { z } from 'zod'
 import type { settleInputSchema } from '../shared/activity-protocol.ts'
 import { blockedBy } from '../shared/compaction/blocked.ts'
+import { newestReading } from '../shared/compaction/decisions.ts'
 import type {
   CarriedState,
   CloseRequest,
@@ -13,7 +14,6 @@ import { fitCarried } from './carried-state.ts'
 import { CompactionHistory } from './compaction-history.ts'
 import { CompactionQueue } from './compaction-queue.ts'
 import { ControlQueue } from './control-queue.ts'
-import { newestReading } from './decisions.ts'
 import { PromptQueue } from './prompt-queue.ts'
 
 // The control state of a session: what the handlers write and the loop works on. Pure.

@@ -1,9 +1,9 @@
 import { ApplicationFailure } from '@temporalio/common'
 import type { SessionActivities } from '../shared/activity-protocol.ts'
+import { mayRetryRequest, pressureWantsCompaction } from '../shared/compaction/decisions.ts'
 import { LIMITS } from '../shared/limits.ts'
 import type { CompactionOutcome, Reading } from '../shared/protocol.ts'
 import { compactionIds } from '../shared/session/keys.ts'
-import { mayRetryRequest, pressureWantsCompaction } from './decisions.ts'
 import { overflowGeneration } from './failures.ts'
 import { inParallel } from './in-parallel.ts'
 

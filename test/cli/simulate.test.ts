@@ -139,7 +139,8 @@ describe('what it costs', () => {
     const times = byCode.compactions.length
     assert.ok(times > 0)
     assert.deepEqual(firingsOf(summarized), firingsOf(byCode))
-    near(summarized.billed.outputTokens - byCode.billed.outputTokens, times * RATIO * 1_800, 2 * times)
+    const paid = summarized.billed.outputTokens - byCode.billed.outputTokens
+    assert.ok(paid > 0 && paid < times * RATIO * settings.checkpointTokens, `${paid} in ${times} summaries`)
 
     const plain = simulate(plan, headerOf({ auto: false }))
     const input = ({ billed }: Simulation) => billed.cacheReadTokens + billed.cacheWriteTokens

@@ -9,7 +9,7 @@ import {
   sessionStateSchema,
 } from '../../src/shared/protocol.ts'
 import { CompactionHistory } from '../../src/workflows/compaction-history.ts'
-import { newestReading } from '../../src/workflows/decisions.ts'
+import { newestReading } from '../../src/shared/compaction/decisions.ts'
 import { autoId } from '../../src/workflows/message-ids.ts'
 import { detailsOf, memoOf, SessionState } from '../../src/workflows/session-state.ts'
 

@@ -1,7 +1,7 @@
 import { z } from 'zod'
+import { COMPACT_TOOL } from '../../shared/compaction/compact-tool.ts'
 import type { ActivityTool, AnyTool } from '../../shared/ports/tool.ts'
 import { HISTORY_TOOL } from '../../shared/recall/history-tool.ts'
-import { COMPACT_TOOL } from './compact-tool.ts'
 
 /** As the Anthropic API takes them. */
 const NAME_PATTERN = /^[A-Za-z0-9_-]{1,128}$/

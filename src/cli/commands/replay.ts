@@ -5,9 +5,7 @@ import pc from 'picocolors'
 import { planReplay } from '../../formats/replay-plan.ts'
 import type { ReadTranscript } from '../../formats/transcript.ts'
 import { sqliteStore } from '../../store/index.ts'
-import type { TemporalServer } from '../../worker/dev-server/start-dev-server.ts'
 import type { Run } from '../action.ts'
-import { connectClient } from '../connect.ts'
 import { EXIT, Interrupted } from '../exit-codes.ts'
 import { untilInterrupted } from '../interrupt.ts'
 import { readJsonFile } from '../json-file.ts'
@@ -64,7 +62,6 @@ async function replayTranscript(
     })
   } catch (error) {
     if (!signal.aborted) throw error
-    await terminate(server, name)
     throw new Interrupted('The replay was ended; nothing of it is kept.')
   } finally {
     progress.stop()
@@ -72,14 +69,6 @@ async function replayTranscript(
     await server.stop()
     rmSync(folder, { recursive: true, force: true })
   }
-}
-
-/** Its store goes, so it must not wait on the server for a worker that can never come. */
-async function terminate({ address, namespace }: TemporalServer, sessionId: string): Promise<void> {
-  const client = await connectClient({ address, namespace })
-  const gone = client.workflow.getHandle(sessionId).terminate('the replay was ended')
-  await gone.catch(() => undefined)
-  await client.connection.close()
 }
 
 const isClean = ({ requests, log }: ReplayReport): boolean =>

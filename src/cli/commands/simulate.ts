@@ -5,12 +5,14 @@ import { resolvePolicy } from '../../shared/compaction/policy.ts'
 import { PRESETS, type PresetName } from '../../shared/compaction/presets.ts'
 import { reasonText } from '../../shared/compaction/reason-text.ts'
 import type { Header } from '../../shared/session/events.ts'
+import { sessionTools } from '../../shared/session-tools.ts'
 import { costUsd, type PriceTable, priceOf } from '../../shared/usage/prices.ts'
 import type { Run } from '../action.ts'
 import { UsageError } from '../exit-codes.ts'
 import { readJsonFile } from '../json-file.ts'
 import { formatUsd, pricesFrom } from '../prices.ts'
 import { readLog } from '../read-log.ts'
+import { REPLAY_MODEL } from '../replay/replay-window.ts'
 import type { Setting } from '../setting.ts'
 import { planOfLog } from '../simulate/plan-of-log.ts'
 import { type Simulation, simulate } from '../simulate/simulate.ts'
@@ -37,7 +39,8 @@ export const runSimulate: Run<SimulateOptions> = async (setting, [source = ''], 
   const { plan, ...report } = await readSource(setting, source)
   const results = headers.map((header, index): Simulated => {
     setting.output.progress(`Simulating ${policies[index]} …`)
-    const simulation = simulate(plan, { ...header, system: plan.system, tools: toolsOf(plan) })
+    const tools = [...toolsOf(plan), ...sessionTools(header.policy)]
+    const simulation = simulate(plan, { ...header, system: plan.system, tools }, ratioFor(options.model))
     return { policy: policies[index] ?? '', ...simulation, usd: usdOf(prices, options.model, simulation) }
   })
   setting.output.result(
@@ -93,6 +96,9 @@ const toolsOf = (plan: ReplayPlan): Header['tools'] =>
     inputSchema: tool.input_schema,
   }))
 
+/** What `replay` plays counts as our counter does. */
+const ratioFor = (model: string): { usageRatio?: number } => (model === REPLAY_MODEL ? { usageRatio: 1 } : {})
+
 function usdOf(prices: PriceTable, model: string, { billedByPrompt }: Simulation): number | null {
   const price = priceOf(prices, model)
   if (price === undefined) return null
@@ -134,8 +140,11 @@ function describe(
   ].join('\n')
 }
 
-function firings({ compactions }: Simulation): string {
-  if (compactions.length === 0) return ' never compacts'
+function firings({ compactions, cleared }: Simulation): string {
+  if (compactions.length === 0)
+    return cleared === 0
+      ? ' never compacts'
+      : ` writes no checkpoint: clearing ${formatCount(cleared)} old results keeps it below the threshold`
   return compactions
     .map(({ beforeReply, outcome, reason, tokensBefore, tokensAfter, messages }) => {
       const why = reason === undefined ? '' : `: ${reasonText(reason)}`

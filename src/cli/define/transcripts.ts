@@ -37,7 +37,7 @@ export function defineTranscriptCommands(program: Command): void {
     .option('--prices <file>', 'a price table of your own, JSON')
     .addHelpText(
       'after',
-      `\n${FORMATS}\nA price table: {"date": "2026-06-30", "models": {"acme/large": {"input": 5, "output": 25, "cacheRead": 0.5, "cacheWrite": 6.25}}}, US dollars per million tokens.\n\nExample:\n  durable-compaction simulate session.jsonl --policy default --policy my-policy.json`,
+      `\n${FORMATS}\nTokens are estimated as for --model; --model replay/recorded counts them as replay does. A price table: {"date": "2026-06-30", "models": {"acme/large": {"input": 5, "output": 25, "cacheRead": 0.5, "cacheWrite": 6.25}}}, US dollars per million tokens.\n\nExample:\n  durable-compaction simulate session.jsonl --policy default --policy my-policy.json`,
     )
     .action(action(async () => (await import('../commands/simulate.ts')).runSimulate))
 }

@@ -1,6 +1,9 @@
 import type { ReplayPlan } from '../../formats/replay-plan.ts'
 import { priceContent, priceOverhead } from '../../shared/tokens/price.ts'
 
+/** Its usage is our own count. */
+export const REPLAY_MODEL = 'replay/recorded'
+
 /** Windows that a replay tries, smallest first: small, so that an ordinary session compacts several times. */
 export const REPLAY_WINDOWS = [16_000, 24_000, 32_000, 64_000] as const
 export type ReplayWindow = (typeof REPLAY_WINDOWS)[number]

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import { Client, Connection } from '@temporalio/client'
 import { NativeConnection, type WorkerOptions } from '@temporalio/worker'
 import type { Session } from '../../client/session.ts'
@@ -11,7 +12,7 @@ import { replayModel } from '../../worker/index.ts'
 import { checkedModel, type RequestRecord } from './checked-model.ts'
 import { compareLog, type LogComparison } from './compare-log.ts'
 import { deliveringTools, promptId } from './delivering-tools.ts'
-import { replayWindow } from './replay-window.ts'
+import { REPLAY_MODEL, replayWindow } from './replay-window.ts'
 
 export interface ReplayOptions {
   readonly address: string
@@ -40,6 +41,8 @@ export interface ReplayReport {
 
 /** No recorded turn takes this long when nothing waits for a model. */
 const TURN_MS = 300_000
+/** Nor does the end of the session. */
+const CLOSE_MS = 60_000
 
 /**
  * Plays a recorded conversation through a real session: the model answers what was recorded, tools return what was recorded, and the session compacts by
@@ -86,21 +89,35 @@ export async function runReplay(transcript: ReadTranscript, options: ReplayOptio
 async function play(plan: ReplayPlan, tools: readonly string[], options: ReplayOptions): Promise<number> {
   const { address, namespace, store, taskQueue, sessionId, policy, signal, onProgress } = options
   const connection = await Connection.connect({ address })
+  const client = new Client({ connection, ...(namespace === undefined ? {} : { namespace }) })
   try {
-    const client = new Client({ connection, ...(namespace === undefined ? {} : { namespace }) })
     const sessions = new SessionClient({ client, store, taskQueue, workerTimeoutMs: 60_000 })
     const session = await sessions.start(sessionId, {
-      model: 'replay/recorded',
+      model: REPLAY_MODEL,
       system: plan.system,
       tools,
       policy: { summarizer: 'deterministic', ...policy },
     })
     const turns = await playPrompts(session, plan, signal, onProgress)
     await session.close('the replay has ended')
+    await untilEnded(session)
     return turns
   } finally {
+    // Nothing when it has ended. Its worker goes, so it must not wait on the server for one that can never come.
+    await client.workflow
+      .getHandle(sessionId)
+      .terminate('the replay has ended')
+      .catch(() => undefined)
     await connection.close()
   }
+}
+
+/** The signal to close is only taken: the worker has to serve it before it ends. */
+async function untilEnded({ workflow }: Session): Promise<void> {
+  const late = new AbortController()
+  const ended = workflow.result().catch(() => undefined)
+  await Promise.race([ended, sleep(CLOSE_MS, undefined, { signal: late.signal }).catch(() => undefined)])
+  late.abort()
 }
 
 /** Prompts that came while tools ran are delivered by the tools. */

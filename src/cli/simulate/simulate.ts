@@ -1,28 +1,43 @@
-import type { ReplayPlan } from '../../formats/replay-plan.ts'
-import { buildCheckpoint } from '../../shared/compaction/checkpoint.ts'
+import type { ReplayPlan, ReplayPrompt } from '../../formats/replay-plan.ts'
+import { meterAfterPass } from '../../shared/compaction/after-pass.ts'
+import { buildCheckpoint, planCheckpoint } from '../../shared/compaction/checkpoint.ts'
+import { LEAST_SUMMARY_TOKENS } from '../../shared/compaction/checkpoint-budget.ts'
 import { isSpent, NOTHING_SPENT } from '../../shared/compaction/compaction-budget.ts'
-import { initialMeter, learnFromUsage, type MeterState, ratioOf } from '../../shared/compaction/meter.ts'
+import { pressureWantsCompaction } from '../../shared/compaction/decisions.ts'
+import {
+  initialMeter,
+  learnFromUsage,
+  type MeterState,
+  ratioOf,
+  withFirstRatio,
+} from '../../shared/compaction/meter.ts'
 import { planMicro } from '../../shared/compaction/micro.ts'
 import { planAttempt } from '../../shared/compaction/plan-attempt.ts'
 import { modelKeyOf, takeReading } from '../../shared/compaction/pressure.ts'
 import { cheaperCopies, shadowEvents } from '../../shared/compaction/prune.ts'
+import { shorterReply } from '../../shared/compaction/shorter-reply.ts'
+import type { CompactionPlan } from '../../shared/ports/store.ts'
+import type { Reading } from '../../shared/protocol.ts'
 import { offersHistory } from '../../shared/recall/history-tool.ts'
 import type { ContentBlock } from '../../shared/session/content.ts'
 import { isToolUse } from '../../shared/session/content.ts'
-import type { Header, NewEvent, SessionEvent, Usage } from '../../shared/session/events.ts'
+import type { Header, SessionEvent, Usage } from '../../shared/session/events.ts'
 import { keys } from '../../shared/session/keys.ts'
-import { INTERRUPTED_RESULT } from '../../shared/session/repair.ts'
 import { countTokens } from '../../shared/tokens/counter.ts'
-import { cutToTokens } from '../../shared/tokens/cut-to-tokens.ts'
 import { priceContent, priceOverhead } from '../../shared/tokens/price.ts'
 import { addUsage, NO_USAGE } from '../../shared/usage/ledger.ts'
 import { type PromptClass, promptClass } from '../../shared/usage/prompt-class.ts'
+import { replyEvent, resultEvent, summaryEvent, userEvent } from './simulated-events.ts'
 import { SimulatedSurface } from './simulated-surface.ts'
+
+type Cause = 'pressure' | 'context-overflow'
+type Outcome = 'compacted' | 'pruned' | 'nothing' | 'failed'
 
 export interface SimulatedCompaction {
   /** Number of the reply that it ran before, from 1. */
   readonly beforeReply: number
-  readonly outcome: 'compacted' | 'pruned' | 'nothing'
+  readonly cause: Cause
+  readonly outcome: Outcome
   readonly reason?: string
   readonly tokensBefore: number
   readonly tokensAfter: number
@@ -44,16 +59,22 @@ export interface Simulation {
   readonly billedByPrompt: readonly (Usage & { readonly promptAbove: PromptClass })[]
 }
 
-/** A model's summary as the prompt asks for it. */
-const SUMMARY_TOKENS = 1_800
+export interface SimulateOptions {
+  /** True tokens for one of our counter; default: what a session assumes of the model before anything is learned. */
+  readonly usageRatio?: number
+}
 
 /**
  * What a policy would have done with a recorded conversation: when it fires, what it takes, and what all requests cost with a prompt cache that
- * always hits. No key, no server, no model: checkpoints are those that code writes. Linear in the conversation times its compactions.
+ * always hits. No key, no server, no model: checkpoints are those that code writes, a model's summary is billed as long as it is asked for. Passes that do not
+ * help pause further ones as in a session. Linear in the conversation times its compactions.
  */
-export function simulate(plan: ReplayPlan, header: Header): Simulation {
-  return new Simulator(plan, header).run()
+export function simulate(plan: ReplayPlan, header: Header, options: SimulateOptions = {}): Simulation {
+  return new Simulator(plan, header, options).run()
 }
+
+/** What decides whether the same step tries again. */
+type Pass = Pick<SimulatedCompaction, 'outcome' | 'tokensBefore' | 'tokensAfter'>
 
 class Simulator {
   readonly #plan: ReplayPlan
@@ -63,27 +84,31 @@ class Simulator {
   readonly #compactions: SimulatedCompaction[] = []
   readonly #billed = new Map<PromptClass, Usage>()
   #summaries: SessionEvent<'compact/summary'>[] = []
-  #meter: MeterState = initialMeter()
+  #meter: MeterState
+  #turn = 0
   #spent = NOTHING_SPENT
   #cleared = 0
   #largest = 0
   #overflows = 0
 
-  constructor(plan: ReplayPlan, header: Header) {
+  constructor(plan: ReplayPlan, header: Header, { usageRatio }: SimulateOptions) {
     this.#plan = plan
     this.#header = header
     this.#overhead = priceOverhead(header)
+    this.#meter = withFirstRatio(initialMeter(), modelKeyOf(header), usageRatio)
   }
 
   run(): Simulation {
     for (const [index, reply] of this.#plan.replies.entries()) {
-      for (const { message, beforeReply } of this.#plan.prompts) {
-        if (beforeReply === index) this.#append(userEvent(message.content, index))
-      }
-      this.#pressure(index)
+      this.#prompts(index, (delivery) => delivery !== 'next-step')
+      this.#relieve(index)
+      this.#prompts(index, (delivery) => delivery === 'next-step')
       this.#micro()
+      this.#fit(index)
       this.#request(reply.content, index)
-      for (const call of reply.content.filter(isToolUse)) this.#result(call.id, call.name)
+      const calls = reply.content.filter(isToolUse)
+      const place = { header: this.#header, callsInStep: calls.length, turn: this.#turn }
+      this.#surface.write(calls.map((call) => resultEvent(call, this.#plan.results.get(call.id), place)))
     }
     return {
       requests: this.#plan.replies.length,
@@ -96,76 +121,134 @@ class Simulator {
     }
   }
 
-  #pressure(index: number): void {
-    const reading = takeReading({ ...this.#measured(index), snapshot: this.#surface.snapshot() })
-    if (reading.pressure !== 'over') return
-    const compactionId = `reply${index + 1}`
+  #prompts(index: number, isDue: (delivery: ReplayPrompt['delivery']) => boolean): void {
+    for (const { message, beforeReply, delivery } of this.#plan.prompts) {
+      if (beforeReply !== index || !isDue(delivery)) continue
+      if (delivery === 'next-turn') this.#turn++
+      this.#surface.write([userEvent(message.content, { turn: this.#turn, index })])
+    }
+  }
+
+  #relieve(index: number): void {
+    const passes: Pass[] = []
+    const { compactionRetries } = this.#header.policy
+    while (pressureWantsCompaction(this.#reading(index), passes, compactionRetries))
+      passes.push(this.#compact(index, 'pressure', passes.length))
+  }
+
+  /** A request that the session would not send is made again after each compaction that changed the surface. */
+  #fit(index: number): void {
+    for (let recoveries = 0; this.#isTooLarge(index); recoveries++) {
+      if (this.#goesShorter(index) || recoveries >= this.#header.policy.maxOverflowRetries) break
+      const { generation } = this.#surface.snapshot()
+      this.#compact(index, 'context-overflow', recoveries)
+      this.#micro()
+      if (this.#surface.snapshot().generation === generation) break
+    }
+    if (this.#isTooLarge(index)) this.#overflows++
+  }
+
+  /** Where a compaction would be vain, a shorter reply is taken. */
+  #goesShorter(index: number): boolean {
+    const { pressure, tokens } = this.#reading(index)
+    return (pressure === 'held' || pressure === 'overhead') && shorterReply(this.#header, tokens) !== null
+  }
+
+  #isTooLarge(index: number): boolean {
+    const { contextWindow, replyMaxTokens } = this.#header.policy
+    return contextWindow !== null && this.#reading(index).tokens + replyMaxTokens > contextWindow
+  }
+
+  #compact(index: number, cause: Cause, attempt: number): Pass {
+    const compactionId = `reply${index + 1}.${cause}.${attempt}`
+    const { tokens: tokensBefore } = this.#reading(index)
     const planned = planAttempt({
       ...this.#measured(index),
-      attempt: { compactionId, cause: 'pressure', turn: 1 },
+      attempt: { compactionId, cause, turn: this.#turn },
       surface: this.#surface.snapshot(),
       replies: index,
       price: priceContent,
     })
     this.#surface.write(planned.copies)
-    if (planned.kind === 'void') {
-      this.#meter = planned.meter
-      this.#note(
-        index,
-        planned.outcome.outcome === 'pruned' ? 'pruned' : 'nothing',
-        planned.outcome.reason,
-        reading.tokens,
-        0,
-        0,
-      )
-      return
-    }
-    this.#compact(index, compactionId, planned.plan.shadowedSeqs, reading.tokens)
+    if (planned.kind === 'plan') return this.#replace(index, cause, compactionId, planned.plan)
+    this.#meter = planned.meter
+    const { outcome, reason } = planned.outcome
+    const kind = outcome === 'pruned' ? 'pruned' : 'nothing'
+    return this.#note(index, { cause, outcome: kind, reason, tokensBefore, messages: 0, lost: 0 })
   }
 
-  #compact(index: number, compactionId: string, seqs: readonly number[], tokensBefore: number): void {
+  #replace(index: number, cause: Cause, compactionId: string, plan: CompactionPlan): Pass {
     const { policy } = this.#header
-    const shadowed = new Set(seqs)
+    const { tokensBefore, shadowedTokenCount } = plan
+    const shadowed = new Set(plan.shadowedSeqs)
     const { nodes } = this.#surface.snapshot()
     const span = nodes.filter((node) => shadowed.has(node.seq))
-    const [first, last] = [span[0], span.at(-1)]
-    if (first === undefined || last === undefined) return
-    const checkpoint = buildCheckpoint({
+    const source = {
       nodes: span,
-      tail: nodes.slice(nodes.indexOf(last) + 1),
       previous: this.#summaries,
       pinEvents: [],
       policy,
-      summary: null,
       countTokens,
+      historyTool: offersHistory(this.#header),
+    }
+    const { summaryAskTokens, summaryLimitTokens } = planCheckpoint(source).budget
+    const isModels = policy.summarizer !== 'deterministic'
+    const hasRoom = summaryLimitTokens >= LEAST_SUMMARY_TOKENS
+    if (isModels && hasRoom) this.#bill(summaryAskTokens, true)
+    const [first, last] = [span[0], span.at(-1)]
+    const checkpoint = buildCheckpoint({
+      ...source,
+      tail: last === undefined ? [] : nodes.slice(nodes.indexOf(last) + 1),
+      summary: null,
     })
-    if (policy.summarizer !== 'deterministic') this.#bill(SUMMARY_TOKENS, true)
+    const reason =
+      isModels && !hasRoom && policy.summaryFallback === 'never'
+        ? 'no room for a summary'
+        : checkpoint.tokens >= shadowedTokenCount
+          ? 'the checkpoint is not smaller'
+          : undefined
+    if (first === undefined || last === undefined || reason !== undefined) {
+      const failed = { cause, reason, tokensBefore, messages: 0, lost: 0 }
+      return this.#learn(index, this.#note(index, { ...failed, outcome: 'failed' }))
+    }
     const seq = this.#surface.replace(keys.compactCheckpoint(compactionId), checkpoint.content, {
       start: first.seq,
       end: last.seq,
     })
     this.#summaries.push(summaryEvent(compactionId, seq, checkpoint))
-    this.#note(index, 'compacted', undefined, tokensBefore, span.length, checkpoint.lost.identifiers.length)
+    const lost = checkpoint.lost.identifiers.length
+    return this.#learn(
+      index,
+      this.#note(index, { cause, outcome: 'compacted', tokensBefore, messages: span.length, lost }),
+    )
+  }
+
+  /** What the breaker learns of a pass that was tried. */
+  #learn(index: number, pass: SimulatedCompaction): Pass {
+    const surfaceTokens = this.#surface.snapshot().nodes.reduce((sum, { tokens }) => sum + tokens, 0)
+    const { cause, ...outcome } = pass
+    const measured = { header: this.#header, replies: index, surfaceTokens, nowMs: 0 }
+    this.#meter = meterAfterPass(this.#meter, { ...measured, cause, outcome })
+    return pass
   }
 
   #note(
     index: number,
-    outcome: SimulatedCompaction['outcome'],
-    reason: string | undefined,
-    tokensBefore: number,
-    messages: number,
-    lost: number,
-  ): void {
-    const { tokens } = takeReading({ ...this.#measured(index), snapshot: this.#surface.snapshot() })
-    this.#compactions.push({
+    {
+      reason,
+      ...noted
+    }: Omit<SimulatedCompaction, 'beforeReply' | 'tokensAfter' | 'reason'> & {
+      readonly reason?: string | undefined
+    },
+  ): SimulatedCompaction {
+    const compaction = {
       beforeReply: index + 1,
-      outcome,
+      ...noted,
       ...(reason === undefined ? {} : { reason }),
-      tokensBefore,
-      tokensAfter: tokens,
-      messages,
-      lost,
-    })
+      tokensAfter: this.#reading(index).tokens,
+    }
+    this.#compactions.push(compaction)
+    return compaction
   }
 
   #micro(): void {
@@ -174,15 +257,13 @@ class Simulator {
     const copies = cheaperCopies(planned, priceContent)
     this.#cleared += copies.length
     for (const { copy, tokens } of copies)
-      this.#surface.write(shadowEvents(copy, tokens, { turn: 1, step: null }))
+      this.#surface.write(shadowEvents(copy, tokens, { turn: this.#turn, step: null }))
   }
 
   #request(reply: readonly ContentBlock[], index: number): void {
     const output = priceContent(reply)
     const tokens = this.#bill(output, false)
     this.#largest = Math.max(this.#largest, tokens)
-    const { contextWindow, replyMaxTokens } = this.#header.policy
-    if (contextWindow !== null && tokens + replyMaxTokens > contextWindow) this.#overflows++
     const { head, generation, nodes } = this.#surface.snapshot()
     const modelKey = modelKeyOf(this.#header)
     const usage = {
@@ -200,7 +281,7 @@ class Simulator {
       generation,
       headSeq: head,
     })
-    this.#append(replyEvent(reply, index, this.#header))
+    this.#surface.write([replyEvent(reply, this.#header, { turn: this.#turn, index })])
   }
 
   /** Adds one request to the bill: what stood in the request before is read from the cache, the rest is written to it. Returns its input. */
@@ -223,27 +304,8 @@ class Simulator {
     return Math.round(input * ratio)
   }
 
-  #result(callId: string, name: string): void {
-    const { policy } = this.#header
-    const recorded = this.#plan.results.get(callId) ?? { content: INTERRUPTED_RESULT.content, isError: true }
-    const tokens = priceContent(recorded.content)
-    const content =
-      tokens > policy.toolResultMaxTokens
-        ? cutToTokens(recorded.content, policy.toolResultMaxTokens, { seq: 0, historyTool: false })
-        : recorded.content
-    this.#append({
-      key: keys.toolResult(1, 1, callId),
-      type: 'tool/result',
-      turn: 1,
-      step: null,
-      data: { callId, name, content: [...content], isError: recorded.isError },
-      tokens: priceContent(content),
-      surfaceOp: 'append',
-    })
-  }
-
-  #append(event: NewEvent): void {
-    this.#surface.write([event])
+  #reading(index: number): Reading {
+    return takeReading({ ...this.#measured(index), snapshot: this.#surface.snapshot() })
   }
 
   #measured(replies: number) {
@@ -255,58 +317,5 @@ class Simulator {
       step: replies,
       nowMs: 0,
     }
-  }
-}
-
-const userEvent = (content: readonly ContentBlock[], index: number): NewEvent => ({
-  key: keys.prompt(`p${index}`),
-  type: 'user/message',
-  turn: 1,
-  step: null,
-  data: { content: [...content], source: 'prompt' },
-  tokens: priceContent(content),
-  surfaceOp: 'append',
-})
-
-const replyEvent = (content: readonly ContentBlock[], index: number, header: Header): NewEvent => ({
-  key: keys.assistant(1, index + 1),
-  type: 'assistant/message',
-  turn: 1,
-  step: null,
-  data: {
-    content: [...content],
-    usage: null,
-    stopReason: 'end_turn',
-    provider: header.provider ?? '',
-    model: header.model ?? '',
-  },
-  tokens: priceContent(content),
-  surfaceOp: 'append',
-})
-
-function summaryEvent(
-  compactionId: string,
-  seq: number,
-  { ledger, lost }: ReturnType<typeof buildCheckpoint>,
-): SessionEvent<'compact/summary'> {
-  return {
-    seq,
-    time: 0,
-    key: keys.compactSummary(compactionId),
-    type: 'compact/summary',
-    turn: 1,
-    step: null,
-    tokens: 0,
-    data: {
-      compactionId,
-      summary: [],
-      shadowedRange: { start: 0, end: 0 },
-      shadowedSeqs: [],
-      shadowedTokenCount: 0,
-      provider: 'durable-compaction',
-      model: 'deterministic',
-      lost,
-      ledger,
-    },
   }
 }

@@ -1,6 +1,8 @@
-import type { CompactionOutcome, Reading } from '../shared/protocol.ts'
+import type { CompactionOutcome, Reading } from '../protocol.ts'
 
 // The two decisions of the compaction seam: functions of a reading or of a refusal, and of what was tried in this step. Pure.
+
+type Pass = Pick<CompactionOutcome, 'outcome' | 'tokensBefore' | 'tokensAfter'>
 
 /**
  * Before a request: compact for pressure? Only on `over`. A further attempt in the same step needs an effective pass that is still above; an ineffective one
@@ -8,7 +10,7 @@ import type { CompactionOutcome, Reading } from '../shared/protocol.ts'
  */
 export function pressureWantsCompaction(
   reading: Reading | null,
-  passes: readonly CompactionOutcome[],
+  passes: readonly Pass[],
   compactionRetries: number,
 ): boolean {
   if (reading?.pressure !== 'over' || passes.length > compactionRetries) return false
@@ -26,5 +28,5 @@ export function newestReading(known: Reading | null, found: Reading): Reading {
   return known === null || found.headSeq >= known.headSeq ? found : known
 }
 
-const isEffective = ({ outcome, tokensBefore, tokensAfter }: CompactionOutcome): boolean =>
+const isEffective = ({ outcome, tokensBefore, tokensAfter }: Pass): boolean =>
   (outcome === 'compacted' || outcome === 'pruned') && tokensAfter < tokensBefore

@@ -1,5 +1,5 @@
-import { LIMITS } from '../../shared/limits.ts'
-import type { ToolDefinition } from '../../shared/session/events.ts'
+import { LIMITS } from '../limits.ts'
+import type { ToolDefinition } from '../session/events.ts'
 
 /** Offered to the model when the policy allows it. No worker tool: the session itself answers it. */
 export const COMPACT_TOOL: ToolDefinition = {
