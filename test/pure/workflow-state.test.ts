@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
+import { newestReading } from '../../src/shared/compaction/decisions.ts'
 import { LIMITS } from '../../src/shared/limits.ts'
 import {
   type CompactionOutcome,
@@ -9,7 +10,6 @@ import {
   sessionStateSchema,
 } from '../../src/shared/protocol.ts'
 import { CompactionHistory } from '../../src/workflows/compaction-history.ts'
-import { newestReading } from '../../src/shared/compaction/decisions.ts'
 import { autoId } from '../../src/workflows/message-ids.ts'
 import { detailsOf, memoOf, SessionState } from '../../src/workflows/session-state.ts'
 
