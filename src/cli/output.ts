@@ -11,6 +11,12 @@ export class Output {
     console.log(this.json ? JSON.stringify(value) : human)
   }
 
+  /** The results of a command that has many of one kind. */
+  results(values: readonly unknown[], human: string): void {
+    if (this.json) for (const value of values) console.log(JSON.stringify(value))
+    else console.log(human)
+  }
+
   /** What happens meanwhile; silent with `--json`. */
   progress(line: string): void {
     if (!this.json) console.error(line)

@@ -46,6 +46,7 @@ export {
   unpinSignal,
 } from '../workflows/messages.ts'
 export type { CompactionResult } from './compaction-result.ts'
+export type { SessionCompaction } from './compactions.ts'
 export type { ConfigureResult, ControlOptions, PinResult, UndoResult, UnpinResult } from './control.ts'
 export type { PreviewOptions } from './preview.ts'
 export { type CompactOptions, type ConfigureOptions, Session } from './session.ts'

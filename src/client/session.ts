@@ -2,7 +2,6 @@ import { randomUUID } from 'node:crypto'
 import type { Client, WorkflowHandle } from '@temporalio/client'
 import type { z } from 'zod'
 import type { CompactionPreview } from '../shared/compaction/preview.ts'
-import { recordOfAttempt } from '../shared/compaction-record.ts'
 import type { ControlRequest } from '../shared/control-protocol.ts'
 import { SessionError } from '../shared/errors.ts'
 import { LIMITS } from '../shared/limits.ts'
@@ -11,7 +10,6 @@ import type { SessionRow, SessionStore } from '../shared/ports/store.ts'
 import {
   type CancelReceipt,
   type CancelTurn,
-  type CompactionRecord,
   type CompactionRequest,
   cancelCompactionSchema,
   cancelTurnSchema,
@@ -37,6 +35,7 @@ import { cancel } from './cancel.ts'
 import { compactNow } from './compact-now.ts'
 import { requestCompaction } from './compaction-request.ts'
 import { type CompactionResult, compactionResult } from './compaction-result.ts'
+import { compactionRecords, recordsByStore, type SessionCompaction } from './compactions.ts'
 import {
   type ConfigureResult,
   type ControlOptions,
@@ -297,24 +296,18 @@ export class Session {
   /** Every compaction of the session, newest first, by the store alone: needs no worker. Default limit 100. */
   async compactions(
     options: { readonly limit?: number } = {},
-  ): Promise<readonly (CompactionRecord & { readonly usage: UsageTotal })[]> {
+  ): Promise<readonly (SessionCompaction & { readonly usage: UsageTotal })[]> {
     const { limit = 100 } = options
-    const rows = await this.#store('compactions').attempts({ sessionId: this.id, limit })
-    return rows.map((row) => ({ ...recordOfAttempt(row), usage: totalOf(row.usage) }))
+    const store = this.#store('compactions')
+    return compactionRecords(store, this.id, await store.attempts({ sessionId: this.id, limit }))
   }
 
-  /** Newest first, the last 20; needs a worker. {@link compactions} has all of them. */
-  async compactionHistory(options: { readonly limit?: number } = {}): Promise<readonly CompactionRecord[]> {
+  /** Newest first, the last 20; needs a worker. {@link compactions} has all of them. Without a store times are the workflow's, and nothing is known of undos. */
+  async compactionHistory(options: { readonly limit?: number } = {}): Promise<readonly SessionCompaction[]> {
     const records = await querySession(this.#options, () => this.workflow.query(compactionHistoryQuery))
-    return Promise.all(records.slice(0, options.limit).map((record) => this.#upToDate(record)))
-  }
-
-  /** The workflow learns of an end a moment after the store. */
-  async #upToDate(record: CompactionRecord): Promise<CompactionRecord> {
-    if (record.outcome !== 'running') return record
-    const attempt = await this.#options.store?.attempt(this.id, record.compactionId)
-    if (!attempt?.outcome) return record
-    return { ...record, ...recordOfAttempt(attempt) }
+    const { store } = this.#options
+    const newest = records.slice(0, options.limit)
+    return store === undefined ? newest : recordsByStore(store, this.id, newest)
   }
 
   /** The newest measure of the context, null before the first; as up to date as {@link state}. @throws as {@link state} */

@@ -294,6 +294,7 @@ export const sessionStateSchema = z.strictObject({
   waitingCompactions: z.int().nonnegative(),
   /** Messages that the handlers refused: not of a known shape. */
   refusedMessages: z.int().nonnegative(),
+  /** Of this life of the workflow; the store has those of all lives. */
   compactions: z.int().nonnegative(),
   /** Automatic compaction that does not run, and why; null while nothing is in its way. */
   blocked: blockedSchema.nullable(),

@@ -172,7 +172,7 @@ describe('chat', { concurrency: 3 }, () => {
       /^Fine\.\nmanual\.\S+: [\d,]+ → [\d,]+ tokens, \d+ messages, .*\npart +tokens +share\n/,
     )
     assert.match(stdout, /^\d+ messages are back in the place of checkpoint #\d+: /m)
-    assert.match(stdout, /^when \(UTC\).*\n-.*\n.* manual .* compacted/m)
+    assert.match(stdout, /^when \(UTC\).*\n-.*\n.* manual .* compacted, undone \(#\d+\)$/m)
     assert.match(
       stderr,
       /^compacting \(manual\) …\nsummary: call 1 \(summary\)\n\d+ messages, [\d,]+ tokens → checkpoint\ncompacted$/m,

@@ -124,7 +124,7 @@ describe('a first conversation', () => {
       await json('usage', 'hello'),
       await json('transcript', 'hello'),
       await json('context', 'hello'),
-      await json('history', 'hello'),
+      await ok('history', 'hello', '--json'),
     ]
     assert.deepEqual(
       [state.live.status, state.stored.turns, state.stored.model],
@@ -141,7 +141,19 @@ describe('a first conversation', () => {
       'results',
       'images',
     ])
-    assert.deepEqual(history, [])
+    assert.equal(history, '')
+  })
+
+  test('list knows it, with no server, as a table and one JSON value a line', LIMIT, async () => {
+    const elsewhere = ['--address', '127.0.0.1:1', '--store', join(home, 'sessions.db')]
+    const table = await ok('list', ...elsewhere)
+    assert.match(table, /^session +model +state +turns +tokens paid +last activity \(UTC\)\n-/)
+    assert.match(table, /^hello +scripted\/echo +idle +3 +[\d,]+ +20\d\d-\d\d-\d\d \d\d:\d\d:\d\d$/m)
+    const rows = lines(await ok('list', '--json', ...elsewhere)).map((line) => JSON.parse(line))
+    const hello = rows.find(({ sessionId }) => sessionId === 'hello')
+    assert.deepEqual([hello.model, hello.state, hello.turns], ['scripted/echo', 'idle', 3])
+    assert.equal(lines(await ok('list', '--limit', '1', '--json')).length, 1)
+    assert.match(await ok('list', '--store', join(home, 'none.db')), /^No session is in the store /)
   })
 
   test('a second start with the same settings is none, with others a conflict', LIMIT, async () => {
@@ -169,9 +181,9 @@ describe('compactions', () => {
       const before = await json('context', 'long')
       const said = await ok('compact', 'long', '--focus', 'the numbers')
       assert.match(said, /^manual\.\S+: [\d,]+ → [\d,]+ tokens, \d+ messages, .*, events #\d+ to #\d+\.\n$/)
-      const [row] = await json('history', 'long')
-      assert.deepEqual([row.cause, row.focus, row.outcome.outcome], ['manual', 'the numbers', 'compacted'])
-      assert.ok(row.outcome.tokensAfter < row.outcome.tokensBefore)
+      const row = await json('history', 'long')
+      assert.deepEqual([row.cause, row.focus, row.outcome], ['manual', 'the numbers', 'compacted'])
+      assert.ok(row.tokensAfter < row.tokensBefore)
       const after = await json('context', 'long')
       assert.ok(after.parts.checkpoint > 0 && after.reading.tokens < before.reading.tokens)
       assert.match(await ok('history', 'long', '--limit', '1'), /^when .*\n-+.*\n.* manual .* compacted\n$/)
@@ -317,6 +329,14 @@ describe('what people get wrong', () => {
     assert.equal(JSON.parse(tool.stderr).error.name, 'UnknownTool')
   })
 
+  test('a preset where a policy file is asked for: exit code 2, and the option for it', LIMIT, async () => {
+    await fails(
+      2,
+      /^UsageError: .*no file lean: .*--preset lean/,
+      'start x --model scripted/echo --policy lean',
+    )
+  })
+
   test('numbers, choices and words are checked before anything is done', LIMIT, async () => {
     await fails(2, /--limit <n>' argument 'abc' is invalid.*whole number from 1/, 'history hello --limit abc')
     await fails(2, /--port <port>' argument '99999' is invalid/, 'dev --port 99999')
@@ -382,7 +402,7 @@ test(
     assert.equal(code, 0, stderr)
     assert.match(
       stdout,
-      /anthropic, 6 messages, window 16,000\n3 requests,[\s\S]*every message given back as it was recorded\n$/,
+      /Anthropic messages, 6 messages, window 16,000\n3 requests,[\s\S]*every message given back as it was recorded\n$/,
     )
     assert.match(stderr, /^Temporal at 127\.0\.0\.1:\d+ \(it ran already\); 3 recorded replies\n/)
   },

@@ -98,7 +98,7 @@ describe('explain', () => {
     )
     assert.match(
       said,
-      /^checkpoint {2}#\d+ of [\d,]+ tokens, summary by scripted\/x; stands for \d+ messages, #3 to #\d+\ndropped {5}user\/message 3, /m,
+      /^checkpoint {2}#\d+ of [\d,]+ tokens, summary by scripted\/x; stands for \d+ messages, #3 to #\d+\ndropped {5}left the context: 3 user messages, /m,
     )
     assert.match(
       said,

@@ -79,6 +79,19 @@ describe('undo', { concurrency: true }, () => {
     assert.deepEqual(await seqs(session), [...before, ...later])
     assert.ok(undone.tokensAfter > undone.tokensBefore)
     assert.equal((await session.undoCompaction(id, { requestId: 'undo-1' })).seq, undone.seq)
+    const [stored, live] = [await session.compactions(), await session.compactionHistory()]
+    const seen = (records: typeof live) =>
+      records.map(({ compactionId, undoneAt, startedAt, endedAt }) => [
+        compactionId,
+        undoneAt,
+        startedAt,
+        endedAt,
+      ])
+    assert.deepEqual(
+      stored.map(({ undoneAt }) => undoneAt),
+      [undone.seq],
+    )
+    assert.deepEqual(seen(live), seen(stored), 'both by the store, times too')
     await read(session, 0)
     const results = requests
       .get(session.id)

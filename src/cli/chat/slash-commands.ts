@@ -52,8 +52,8 @@ const COMMANDS: Readonly<Record<string, SlashCommand>> = {
   undo: {
     words: '/undo [compaction]',
     help: 'put back what the newest compaction replaced, or the named one',
-    async run({ setting, session, store }, named, signal) {
-      const compactionId = named === '' ? await newestInForce(session, store) : named
+    async run({ setting, session }, named, signal) {
+      const compactionId = named === '' ? await newestInForce(session) : named
       const undone = await session.undoCompaction(compactionId, { signal })
       setting.output.result({ sessionId: session.id, ...undone }, describeUndone(undone))
     },
@@ -101,12 +101,9 @@ export function commandOf(
   return (place, signal) => command.run(place, rest.trim(), signal)
 }
 
-async function newestInForce(session: Session, store: SessionStore): Promise<string> {
-  const restored = await store.events(session.id, { types: ['compact/restore'], limit: 10_000 })
-  const undone = new Set(restored.map(({ data }) => ('compactionId' in data ? data.compactionId : '')))
-  const records = await session.compactions()
-  const newest = records.find(
-    ({ outcome, compactionId }) => outcome === 'compacted' && !undone.has(compactionId),
+async function newestInForce(session: Session): Promise<string> {
+  const newest = (await session.compactions()).find(
+    ({ outcome, undoneAt }) => outcome === 'compacted' && undoneAt === undefined,
   )
   if (newest === undefined) throw new NotFound('There is no compaction to undo.')
   return newest.compactionId

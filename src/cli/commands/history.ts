@@ -1,3 +1,4 @@
+import { compactionRecords } from '../../client/compactions.ts'
 import { isSpent, spendingOf, spendingText } from '../../shared/compaction/compaction-budget.ts'
 import type { ResolvedPolicy } from '../../shared/compaction/policy-schema.ts'
 import { reasonText } from '../../shared/compaction/reason-text.ts'
@@ -19,15 +20,16 @@ export const history: Run<HistoryOptions> = async (setting, [id = ''], { limit, 
   const { store, row: session } = await setting.stored(id)
   const rows = await store.attempts({ sessionId: id, limit })
   const budget = budgetText(session.header.policy, await store.attemptUsage(id))
-  setting.output.result(
-    rows.map(({ plan: _plan, summary: _summary, ...row }) => ({
-      ...row,
-      paid: usageReport(row.usage, table).total,
-      pricesOf: table.date,
-    })),
+  const records = await compactionRecords(store, id, rows)
+  const undone = new Map(records.map(({ compactionId, undoneAt }) => [compactionId, undoneAt]))
+  setting.output.results(
+    records.map((record, at) => {
+      const { usd, unpricedRequests } = usageReport(rows[at]?.usage ?? [], table).total
+      return { ...record, usd, unpricedRequests, pricesOf: table.date }
+    }),
     rows.length === 0
       ? `Session ${id} has not compacted.`
-      : [historyTable(rows, table), ...budget].join('\n\n'),
+      : [historyTable(rows, undone, table), ...budget].join('\n\n'),
   )
 }
 
@@ -40,7 +42,11 @@ function budgetText(policy: ResolvedPolicy, paid: readonly Pick<AttemptRow, 'usa
   return [`compactionBudget: ${spendingText(compactionBudget, spending)}${end}`]
 }
 
-function historyTable(rows: readonly AttemptRow[], prices: PriceTable): string {
+function historyTable(
+  rows: readonly AttemptRow[],
+  undone: ReadonlyMap<string, number | undefined>,
+  prices: PriceTable,
+): string {
   const header = [
     ...['when (UTC)', 'cause', 'before', 'after', 'calls', 'cost', 'time'],
     ...['start', 'end', 'id', 'outcome'],
@@ -57,7 +63,7 @@ function historyTable(rows: readonly AttemptRow[], prices: PriceTable): string {
       startSeq ?? '',
       outcome?.endSeq ?? '',
       compactionId,
-      outcomeText({ ...row, outcome }),
+      `${outcomeText({ ...row, outcome })}${undoneText(undone.get(compactionId))}`,
     ]),
   )
 }
@@ -67,6 +73,9 @@ function paidCells({ requests, unpricedRequests, usd }: PricedUsage): (string | 
   if (unpricedRequests === requests) return [requests, '']
   return [requests, `${formatUsd(usd)}${unpricedRequests === 0 ? '' : '+'}`]
 }
+
+/** Of a compaction whose messages are back. */
+export const undoneText = (seq: number | undefined): string => (seq === undefined ? '' : `, undone (#${seq})`)
 
 function outcomeText({ state, outcome }: Pick<AttemptRow, 'state' | 'outcome'>): string {
   if (outcome === null) return state

@@ -14,7 +14,7 @@ import { showReplayProgress } from '../replay-progress.ts'
 import { serverFor } from '../server.ts'
 import type { Setting } from '../setting.ts'
 import { formatCount, formatMs } from '../table.ts'
-import { readTranscriptFile } from '../transcript-file.ts'
+import { FORMAT_NAMES, readTranscriptFile } from '../transcript-file.ts'
 import { installWorkerLog } from '../worker-log.ts'
 
 export interface ReplayOptions {
@@ -80,7 +80,7 @@ function describeReport(file: string, { messages, format }: ReadTranscript, repo
   const { requests, log, window, durationMs } = report
   const problems = [...requests.problems, ...log.problems]
   return [
-    `${file}: ${format}, ${formatCount(messages.length)} messages, window ${formatCount(window)}`,
+    `${file}: ${FORMAT_NAMES[format]}, ${formatCount(messages.length)} messages, window ${formatCount(window)}`,
     `${formatCount(requests.requests)} requests, the largest with its reply ${formatCount(requests.largest)} tokens`,
     `${log.compactions} compactions; brackets opened ${log.brackets.opened}, closed once ${log.brackets.closedOnce}; ${formatMs(durationMs)}`,
     problems.length === 0

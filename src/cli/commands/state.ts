@@ -12,12 +12,16 @@ type Live = { readonly state: SessionState } | { readonly silent: string }
 
 export const state: Run<object> = async (setting, [id = '']) => {
   const { store, row } = await setting.stored(id)
-  const waiting = await store.inbox(id, { state: 'waiting' })
-  const stored = storedState(row, waiting.length)
+  const [waiting, compactions] = await Promise.all([
+    store.inbox(id, { state: 'waiting' }),
+    store.countEvents(id, 'compact/summary'),
+  ])
+  const kept = { waiting: waiting.length, compactions }
+  const stored = storedState(row, kept)
   const show = (live: Live) =>
     setting.output.result(
       { sessionId: id, live: 'state' in live ? live.state : null, stored },
-      describeState(row, waiting.length, live),
+      describeState(row, kept, live),
     )
   try {
     show(await liveState((await setting.sessions()).get(id), row.closed))
@@ -40,7 +44,13 @@ async function liveState(session: Session, closed: boolean): Promise<Live> {
   }
 }
 
-const storedState = (row: SessionRow, waiting: number) => ({
+interface Kept {
+  readonly waiting: number
+  /** Of all lives; the live state counts those of the workflow's life. */
+  readonly compactions: number
+}
+
+const storedState = (row: SessionRow, { waiting, compactions }: Kept) => ({
   life: row.life,
   closed: row.closed,
   events: row.head,
@@ -49,6 +59,7 @@ const storedState = (row: SessionRow, waiting: number) => ({
   openTurn: row.openTurn,
   openCompaction: row.openCompactionId,
   waiting,
+  compactions,
   usage: totalOf(row.usage),
   model: modelOf(row),
 })
@@ -56,12 +67,15 @@ const storedState = (row: SessionRow, waiting: number) => ({
 const modelOf = ({ header }: SessionRow): string | null =>
   header.model === null ? null : `${header.provider}/${header.model}`
 
-function describeState(row: SessionRow, waiting: number, live: Live): string {
+function describeState(row: SessionRow, { waiting, compactions }: Kept, live: Live): string {
   const lines = [
     ['session', `${row.sessionId} (life ${row.life})`],
     ['status', 'state' in live ? statusOf(live.state) : live.silent],
     ['model', modelOf(row) ?? 'none'],
-    ['log', `${row.head} events, ${row.lastTurn} turns, ${row.generation} replacements`],
+    [
+      'log',
+      `${row.head} events, ${row.lastTurn} turns, ${compactions} compactions, ${row.generation} replacements`,
+    ],
     ['inbox', `${waiting} waiting`],
     ['paid', usageText(row.usage)],
     ...('state' in live ? [...contextLine(live.state), ...troubleLines(live.state)] : []),

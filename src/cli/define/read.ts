@@ -12,6 +12,12 @@ export function defineReadCommands(program: Command): void {
 /** Of what was done and said. */
 function defineReports(program: Command): void {
   program
+    .command('list')
+    .description('the sessions of the store, newest activity first')
+    .option('--limit <n>', 'how many', wholeNumber(1, 10_000), 20)
+    .addHelpText('after', '\nExample:\n  durable-compaction list --limit 5 --json')
+    .action(action(async () => (await import('../commands/list.ts')).list))
+  program
     .command('state')
     .argument('<session>', 'its id')
     .description('what the session does now')

@@ -34,6 +34,8 @@ export interface Account {
   readonly turn: number | null
   readonly state: AttemptRow['state']
   readonly outcome: CompactionOutcome | null
+  /** Seq of the event that put back what it replaced. */
+  readonly undoneAt?: number
   /** Milliseconds since the epoch. */
   readonly startedAt: number
   readonly endedAt: number | null
@@ -72,6 +74,7 @@ export function accountOf({ row, events, inbox, prices }: AccountInput): Account
   const ofKey = new Map(events.map((event) => [event.key, event]))
   const summary = ofKey.get(keys.compactSummary(compactionId))
   const checkpoint = ofKey.get(keys.compactCheckpoint(compactionId))
+  const restored = ofKey.get(keys.compactRestore(compactionId))
   const data = summary?.type === 'compact/summary' ? summary.data : null
   const calls = paidCalls(events, compactionId, prices)
   return {
@@ -83,6 +86,7 @@ export function accountOf({ row, events, inbox, prices }: AccountInput): Account
     turn: row.turn,
     state: row.state,
     outcome,
+    ...(restored === undefined ? {} : { undoneAt: restored.seq }),
     startedAt: row.startedAt,
     endedAt: row.endedAt,
     durationMs: row.endedAt === null ? null : row.endedAt - row.startedAt,

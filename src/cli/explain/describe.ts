@@ -4,6 +4,7 @@ import { printable } from '../draw-event.ts'
 import { formatUsd } from '../prices.ts'
 import { formatCount, formatMs, formatTable } from '../table.ts'
 import type { Account, Messages } from './account.ts'
+import { lostText } from './lost-text.ts'
 
 const ASKED_BY: Readonly<Record<CompactionCause, string>> = {
   pressure: 'the policy: the context had reached its limit',
@@ -44,7 +45,8 @@ export function describeAccount(account: Account): string {
   return [...said, ...callTable(account)].join('\n')
 }
 
-function outcomeOf({ state, outcome }: Account): string {
+function outcomeOf({ state, outcome, undoneAt }: Account): string {
+  if (undoneAt !== undefined) return `compacted, undone (#${undoneAt}): what it replaced is back`
   if (outcome === null) return state
   if (outcome.error !== undefined)
     return `failed (${outcome.error.code}, at ${outcome.error.stage}): ${printable(outcome.error.message)}`
@@ -89,11 +91,11 @@ const failed = ({ failedModels }: Account): string | null =>
 
 function dropped({ lost }: Account): string | null {
   if (lost === null) return null
-  const counts = Object.entries(lost.counts).map(([kind, count]) => `${kind} ${formatCount(count)}`)
-  if (lost.identifiers.length === 0) return `${counts.join(', ')}; every name is in the checkpoint`
+  const counts = lostText(lost)
+  if (lost.identifiers.length === 0) return `${counts}; every name is in the checkpoint`
   const names = lost.identifiers.slice(0, NAMES_SHOWN).map((name) => printable(name).replaceAll('\n', ' '))
   const more = lost.identifiers.length - names.length
-  return `${counts.join(', ')}\n            names that are not in the checkpoint: ${names.join(', ')}${more > 0 ? `, and ${more} more` : ''}`
+  return `${counts}\n            names that are not in the checkpoint: ${names.join(', ')}${more > 0 ? `, and ${more} more` : ''}`
 }
 
 function paid({ calls, outcome, usd, pricesOf }: Account): string {
