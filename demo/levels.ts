@@ -14,6 +14,7 @@ import { applyEvent, emptyLog } from '../src/shared/session/log.ts'
 import { sqliteStore } from '../src/store/index.ts'
 import { obtainServer } from '../src/worker/dev-server/obtain-server.ts'
 import { createSessionWorker } from '../src/worker/index.ts'
+import { say } from './say.ts'
 
 const ROUNDS = 10
 /** The model asks for a compaction itself in this round. */
@@ -33,7 +34,7 @@ const LEGEND = `What the model sees after each round, with the tokens of tool re
 /** Ten rounds under the `threeLevel` preset, with a threshold small enough to be reached: the surface after each, and which level acted. */
 export async function showLevels(folder: string): Promise<number> {
   Runtime.install({ logger: new DefaultLogger('ERROR') })
-  const server = await obtainServer()
+  const server = await obtainServer({ onProgress: say })
   const store = sqliteStore({ path: join(folder, 'sessions.db') })
   const connection = await NativeConnection.connect({ address: server.address })
   const sessionId = `levels-${process.pid}-${Date.now().toString(36)}`

@@ -5,8 +5,7 @@ import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
 import { readTranscript } from '../src/formats/read-transcript.ts'
 import { planReplay } from '../src/formats/replay-plan.ts'
-import { showLevels } from './levels.ts'
-import { runDemo } from './run-demo.ts'
+import { say } from './say.ts'
 
 const USAGE = `npm run demo                 a session explores this repository and compacts itself; its worker is killed on the way
 npm run demo -- FILE         the same with a recorded transcript (Claude Code keeps them in ~/.claude/projects)
@@ -36,7 +35,10 @@ async function main(): Promise<number> {
     })
   }
   try {
-    if (levels) return await showLevels(folder)
+    // Temporal's packages take seconds to load: said before, not after.
+    say('Starting Temporal and a worker …')
+    if (levels) return await (await import('./levels.ts')).showLevels(folder)
+    const { runDemo } = await import('./run-demo.ts')
     const root = fileURLToPath(new URL('..', import.meta.url))
     return await runDemo({ folder, root, keep, ...(transcript === undefined ? {} : { transcript }) })
   } finally {

@@ -179,5 +179,7 @@ describe('the session, the store and the words', () => {
     await fails(2, runCommand(['compact', 'x', '--fokus', 'y']), /unknown option '--fokus'/)
     const policy = file('policy.json', '{"thresholdTokens": ')
     await fails(2, runCommand(['start', 'x', '--model', 'scripted/echo', '--policy', policy]), /policy\.json/)
+    const preset = runCommand(['start', 'x', '--model', 'scripted/echo', '--policy', 'lean'])
+    await fails(2, preset, /no file lean: .*--preset lean/)
   })
 })

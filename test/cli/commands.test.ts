@@ -144,18 +144,6 @@ describe('a first conversation', () => {
     assert.equal(history, '')
   })
 
-  test('list knows it, with no server, as a table and one JSON value a line', LIMIT, async () => {
-    const elsewhere = ['--address', '127.0.0.1:1', '--store', join(home, 'sessions.db')]
-    const table = await ok('list', ...elsewhere)
-    assert.match(table, /^session +model +state +turns +tokens paid +last activity \(UTC\)\n-/)
-    assert.match(table, /^hello +scripted\/echo +idle +3 +[\d,]+ +20\d\d-\d\d-\d\d \d\d:\d\d:\d\d$/m)
-    const rows = lines(await ok('list', '--json', ...elsewhere)).map((line) => JSON.parse(line))
-    const hello = rows.find(({ sessionId }) => sessionId === 'hello')
-    assert.deepEqual([hello.model, hello.state, hello.turns], ['scripted/echo', 'idle', 3])
-    assert.equal(lines(await ok('list', '--limit', '1', '--json')).length, 1)
-    assert.match(await ok('list', '--store', join(home, 'none.db')), /^No session is in the store /)
-  })
-
   test('a second start with the same settings is none, with others a conflict', LIMIT, async () => {
     await ok('start', 'hello', '--model', 'scripted/echo')
     await fails(1, /^SessionConflict: /, 'start hello --model scripted/echo --system other')
@@ -327,14 +315,6 @@ describe('what people get wrong', () => {
     const tool = await run('start', 'x', '--model', 'scripted/echo', '--tools', 'read_file,nope', '--json')
     assert.deepEqual([tool.code, tool.stdout], [2, ''])
     assert.equal(JSON.parse(tool.stderr).error.name, 'UnknownTool')
-  })
-
-  test('a preset where a policy file is asked for: exit code 2, and the option for it', LIMIT, async () => {
-    await fails(
-      2,
-      /^UsageError: .*no file lean: .*--preset lean/,
-      'start x --model scripted/echo --policy lean',
-    )
   })
 
   test('numbers, choices and words are checked before anything is done', LIMIT, async () => {

@@ -64,6 +64,7 @@ describe('npm run demo -- --levels', () => {
       rounds().map(({ name }) => name),
       [...Array.from({ length: 10 }, (_, index) => `Round ${index + 1}`), 'Answer'],
     )
+    assert.match(levels.stdout, /^ *\d+\.\d s {2}Starting Temporal and a worker …\n/)
     assert.match(levels.stdout, /✓ all three levels acted\n$/)
   })
 

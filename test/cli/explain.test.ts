@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, describe, test } from 'node:test'
@@ -141,6 +141,37 @@ describe('explain', () => {
       /^NotFound: Session s1 has no compaction "manual\.none": ".* history s1" lists them\.\n$/,
     )
   })
+})
+
+test('list: the sessions of the store, as a table and one JSON value a line', async () => {
+  const table =
+    /^session +model +state +turns +tokens paid +last activity \(UTC\)\n-.*\ns1 +scripted\/x +idle +4 +[\d,]+ +20\d\d-\d\d-\d\d \d\d:\d\d:\d\d *\n$/
+  assert.match(await ok('list'), table)
+  const listed = await json('list', '--limit', '5')
+  assert.deepEqual(
+    [listed.sessionId, listed.model, listed.state, listed.turns],
+    [SESSION, 'scripted/x', 'idle', 4],
+  )
+  assert.ok(listed.tokens > 0 && listed.updatedAt >= listed.createdAt)
+  const none = join(folder, 'none.db')
+  const { code, stdout } = await runCommand(['list', '--store', none])
+  assert.deepEqual([code, stdout], [0, `No session is in the store ${none}.\n`])
+  assert.equal(existsSync(none), false, 'it makes none')
+})
+
+test('history --json: the records of the API, one a line, newest first', async () => {
+  const rows = (await ok('history', SESSION, '--json'))
+    .trimEnd()
+    .split('\n')
+    .map((line) => JSON.parse(line))
+  assert.deepEqual(
+    rows.map(({ compactionId, outcome }) => [compactionId, outcome]),
+    [
+      ['t4.s1.tool.x', 'compacted'],
+      ['manual.r', 'compacted'],
+    ],
+  )
+  for (const row of rows) assert.ok(!('namespace' in row) && row.endedAt >= row.startedAt)
 })
 
 describe('what stands where', () => {

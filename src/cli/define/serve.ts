@@ -17,6 +17,10 @@ export function defineServeCommands(program: Command): void {
       'after',
       '\nThe other commands find a running dev by themselves.\n\nExample:\n  durable-compaction dev --ui-port 8233 --root ~/project',
     )
+    // Temporal's packages take seconds to load: said before, not after.
+    .hook('preAction', (dev) => {
+      if (dev.optsWithGlobals()['json'] !== true) console.error('Starting Temporal, the store and a worker …')
+    })
     .action(action(async () => (await import('../commands/dev.ts')).dev))
   program
     .command('worker')

@@ -60,7 +60,7 @@ export async function findTemporalCli(options: FindCliOptions = {}): Promise<Tem
     problems.push(`${path}: ${found.problem}`)
   }
   for (const download of downloads) {
-    onProgress(`Temporal CLI not found: getting it once (${download.name}, about 44 MB) …`)
+    onProgress(`Temporal CLI not found: getting it once (${download.name}, about 44 MB, 150 MB unpacked) …`)
     const result = await download.run(folder, env)
     const found = 'path' in result ? await tryCli(result.path, download.name) : result
     if ('path' in found) return found
