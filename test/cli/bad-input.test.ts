@@ -100,7 +100,7 @@ describe('a transcript that was cut: the rest is taken, the broken line is named
     const run = await runCli(['replay', cut()])
     assert.equal(run.code, 0, run.stderr)
     assert.match(run.stderr, /cut\.jsonl: line 5 was skipped/)
-    assert.match(run.stdout, /claude-code, 4 messages/)
+    assert.match(run.stdout, /Claude Code, 4 messages/)
   })
 })
 
