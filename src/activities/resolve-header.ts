@@ -4,8 +4,8 @@ import { PRESETS } from '../shared/compaction/presets.ts'
 import { thinkingBudget } from '../shared/compaction/summary-request.ts'
 import { isSessionError, SessionError } from '../shared/errors.ts'
 import { ModelCallError } from '../shared/ports/model.ts'
-import type { SessionStart } from '../shared/protocol.ts'
 import type { Header, ToolDefinition } from '../shared/session/events.ts'
+import type { Settings } from '../shared/session/settings.ts'
 import { sessionTools } from '../shared/session-tools.ts'
 import type { ActivityDeps } from './deps.ts'
 import { inputSchemaOf } from './tools/tool-problem.ts'
@@ -15,7 +15,7 @@ import { inputSchemaOf } from './tools/tool-problem.ts'
  *
  * @throws SessionError `InvalidInput`, `InvalidPolicy`, `UnknownModel`, `UnknownTool`
  */
-export async function resolveHeader(deps: ActivityDeps, start: SessionStart): Promise<Header> {
+export async function resolveHeader(deps: ActivityDeps, start: Settings): Promise<Header> {
   const model = start.model === null ? null : splitModel(start.model)
   const facts = model === null ? null : await factsOf(deps, model)
   const preset = presetOf(start.preset)
@@ -23,7 +23,7 @@ export async function resolveHeader(deps: ActivityDeps, start: SessionStart): Pr
   const policy = await withSummarizer(deps, draft, (summarizers) =>
     resolvePolicy(start.policy ?? {}, facts, preset, summarizers),
   )
-  const { sampling = {} } = start
+  const { sampling } = start
   requireRoomToThink(sampling, policy.replyMaxTokens)
   const tools = [...new Set(start.tools)].map((name) => definitionOf(deps, name))
   return {

@@ -5,6 +5,7 @@ import type { SessionRow } from '../shared/ports/store.ts'
 import { canonicalJson } from '../shared/session/canonical-json.ts'
 import type { Header } from '../shared/session/events.ts'
 import { hash53, isConfiguredKey, keys } from '../shared/session/keys.ts'
+import { changedSettings, settingsOf } from '../shared/session/settings.ts'
 import type { ActivityDeps } from './deps.ts'
 import { asOwner, callingRun, currentRun, takeOver, unknownSession } from './owner.ts'
 import { resolveHeader } from './resolve-header.ts'
@@ -22,7 +23,7 @@ export async function openSession(
 ): Promise<z.infer<typeof openResultSchema>> {
   const { sessionId } = input
   const known = await deps.store.session(sessionId)
-  const wanted = await wantedHeader(deps, input)
+  const wanted = await wantedHeader(deps, input, known)
   const session =
     known === null
       ? await create(deps, sessionId, wanted)
@@ -46,12 +47,14 @@ export async function openSession(
   }
 }
 
-/** What is asked for, decided; null when a message woke the session, which goes on with what it has. */
+/** What is asked for, decided, with what the session had where a start leaves something out; null when a message woke the session, which goes on with what it has. */
 async function wantedHeader(
   deps: ActivityDeps,
   { start, header, policy, preset }: z.infer<typeof openInputSchema>,
+  known: SessionRow | null,
 ): Promise<Header | null> {
-  if (start !== undefined) return resolveHeader(deps, start)
+  if (start !== undefined)
+    return resolveHeader(deps, changedSettings(known && settingsOf(known.header), start))
   return header === undefined ? null : resolveOwnHeader(deps, { header, policy, preset })
 }
 

@@ -11,6 +11,8 @@ const devSchema = z.strictObject({
   taskQueue: z.string(),
   uiUrl: z.string().nullable(),
   pid: z.int(),
+  /** Of sessions for which none is named: it serves what its own environment has the key of. */
+  defaultModel: z.string().optional(),
 })
 /** What a running `dev` tells the other commands. */
 export type DevState = z.infer<typeof devSchema>

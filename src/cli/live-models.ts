@@ -19,6 +19,23 @@ export async function liveModels(env: NodeJS.ProcessEnv = process.env): Promise<
   return { anthropic: anthropicModels(new Anthropic()) }
 }
 
-/** Of a session for which none is named: the one that this environment can pay for. */
-export const defaultModel = (env: NodeJS.ProcessEnv = process.env): string =>
-  hasAnthropic(env) ? 'anthropic/claude-sonnet-5-5' : 'scripted/echo'
+export interface DefaultModel {
+  readonly model: string
+  /** Why it is this one, for people. */
+  readonly why: string
+}
+
+/** Of a session for which none is named: the one of the `dev` that runs, which may have another environment, else the one that this environment can pay for. */
+export function defaultModel(devModel?: string, env: NodeJS.ProcessEnv = process.env): DefaultModel {
+  if (devModel !== undefined)
+    return {
+      model: devModel,
+      why: `the default of the dev that runs${devModel === ECHO ? ', which has no ANTHROPIC_API_KEY' : ''}`,
+    }
+  return hasAnthropic(env)
+    ? { model: 'anthropic/claude-sonnet-5-5', why: 'the default with ANTHROPIC_API_KEY' }
+    : { model: ECHO, why: 'which repeats what it is told: the default without ANTHROPIC_API_KEY' }
+}
+
+/** Repeats what it is told. */
+const ECHO = 'scripted/echo'

@@ -41,3 +41,6 @@ export const repeated = (text: string, given: readonly string[] | undefined): st
   ...(given ?? []),
   text,
 ]
+
+export const MODEL_HELP =
+  'a model of the worker, "none" for a session without one; default of a new session: that of the running dev, else Claude when ANTHROPIC_API_KEY is set, else scripted/echo'

@@ -18,6 +18,8 @@ export interface Places {
   readonly namespace: string
   readonly storePath: string
   readonly taskQueue: string
+  /** Default model of the `dev` that runs there. */
+  readonly devModel?: string
 }
 
 /** Where server and store are: the options, else the environment, else a running `dev` (unless another server was named), else the defaults. */
@@ -36,5 +38,6 @@ export function placesOf(options: CommonOptions, env: NodeJS.ProcessEnv = proces
       dev?.storePath ??
       join(home, 'sessions.db'),
     taskQueue: options.taskQueue ?? dev?.taskQueue ?? DEFAULT_TASK_QUEUE,
+    ...(dev?.defaultModel === undefined ? {} : { devModel: dev.defaultModel }),
   }
 }

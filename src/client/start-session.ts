@@ -7,7 +7,7 @@ import {
 import type { PolicyInput } from '../shared/compaction/policy-input.ts'
 import { errorNameOf, SessionError } from '../shared/errors.ts'
 import { LIMITS } from '../shared/limits.ts'
-import type { SessionStore } from '../shared/ports/store.ts'
+import type { SessionRow, SessionStore } from '../shared/ports/store.ts'
 import {
   problemOf,
   QUERIES,
@@ -20,10 +20,12 @@ import {
 import { canonicalJson } from '../shared/session/canonical-json.ts'
 import { hash53 } from '../shared/session/keys.ts'
 import { utf8Bytes } from '../shared/session/prompt-content.ts'
+import { changedSettings, differingSettings, settingsOf } from '../shared/session/settings.ts'
 import { splitQueues } from '../shared/task-queues.ts'
 import { poll } from './poll.ts'
 import type { SessionOptions } from './session.ts'
 
+/** What a session is to have. Of one that was closed, or sleeps, and is started again, what is not given stays as it was: `system`, `tools`, `policy`, `preset`, `sampling`. */
 export interface StartOptions {
   /** `provider/model`; null: a session without a model, whose checkpoints code writes. */
   readonly model: string | null
@@ -66,7 +68,7 @@ export async function startSession({
   }
   const problem = problemOf(sessionWorkflowInputSchema, input, 'start') ?? sizeProblem(input)
   if (problem !== undefined) throw new SessionError('InvalidInput', problem)
-  const settings = hash53(canonicalJson(start)).toString(36)
+  const settings = hash53(canonicalJson({ system: '', tools: [], ...start })).toString(36)
   const isNew = async () => {
     try {
       await client.workflow.start(WORKFLOWS.session, {
@@ -84,8 +86,12 @@ export async function startSession({
   }
   if (!(await isNew())) {
     // A run that is closing takes no more prompts: the session goes on in the run after it.
-    if (!(await isClosing(client, store, sessionId))) await requireSameSettings(client, sessionId, settings)
-    else await poll(workerTimeoutMs, async () => ((await isNew()) ? true : undefined))
+    if (await isClosing(client, store, sessionId))
+      await poll(workerTimeoutMs, async () => ((await isNew()) ? true : undefined))
+    else {
+      const row = (await store?.session(sessionId)) ?? null
+      await requireSameSettings(client, row, sessionId, { start, settings })
+    }
   }
   if (options.wait === false) return
   await accepted({ client, sessionId, workerTimeoutMs }, taskQueue)
@@ -118,8 +124,8 @@ async function isClosing(
 function sessionStart(options: StartOptions): SessionStart {
   return {
     model: options.model,
-    system: options.system ?? '',
-    tools: [...(options.tools ?? [])],
+    ...(options.system === undefined ? {} : { system: options.system }),
+    ...(options.tools === undefined ? {} : { tools: [...options.tools] }),
     ...(options.sampling === undefined ? {} : { sampling: options.sampling }),
     ...(options.policy === undefined ? {} : { policy: options.policy }),
     ...(options.preset === undefined ? {} : { preset: options.preset }),
@@ -133,12 +139,21 @@ function sizeProblem(input: SessionWorkflowInput): string | undefined {
   return `start: system, policy and sampling have ${bytes} bytes, allowed are ${LIMITS.startBytes}: shorten the system prompt, or send its material as a prompt`
 }
 
-async function requireSameSettings(client: Client, sessionId: string, settings: string): Promise<void> {
+/** Those that it was started with, or those that it has now. */
+async function requireSameSettings(
+  client: Client,
+  row: SessionRow | null,
+  sessionId: string,
+  { start, settings }: { start: SessionStart; settings: string },
+): Promise<void> {
   const { memo } = await client.workflow.getHandle(sessionId).describe()
   if (memo?.['settings'] === settings) return
+  const differing = row && differingSettings(changedSettings(null, start), settingsOf(row.header))
+  if (differing?.length === 0) return
   throw new SessionError(
     'SessionConflict',
-    `Session ${sessionId} already runs with other settings: use another id, or get("${sessionId}") for the one that runs.`,
+    `Session ${sessionId} already runs with other settings${differing ? ` (${differing.join(', ')})` : ''}: use another id, or get("${sessionId}") for the one that runs.`,
+    { differing: differing ?? [] },
   )
 }
 

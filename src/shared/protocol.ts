@@ -207,13 +207,15 @@ export type CompactionRecord = z.infer<typeof compactionRecordSchema>
 
 // Workflows
 
-/** What `start` asks for. Policy is the caller's raw policy; it is resolved and checked in the first activity. */
+/**
+ * What `start` asks for. What is left out stays as the session had it, or, of a new one, is empty. Policy is the caller's raw policy; it is resolved and checked in the first activity.
+ */
 export const sessionStartSchema = z.strictObject({
   /** `provider/model`, or null for a session without a model. */
   model: z.string().nullable(),
-  system: z.string(),
+  system: z.string().optional(),
   /** Names of tools of the worker. */
-  tools: z.array(z.string()),
+  tools: z.array(z.string()).optional(),
   sampling: z.record(z.string(), z.unknown()).optional(),
   policy: z.record(z.string(), z.unknown()).optional(),
   /** Name of a preset: `default`, `lean`, `threeLevel`. */

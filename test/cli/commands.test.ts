@@ -146,7 +146,8 @@ describe('a first conversation', () => {
 
   test('a second start with the same settings is none, with others a conflict', LIMIT, async () => {
     await ok('start', 'hello', '--model', 'scripted/echo')
-    await fails(1, /^SessionConflict: /, 'start hello --model scripted/echo --system other')
+    const conflict = /^SessionConflict: .*\(system\): use another id, ".*configure hello" .*chat hello"/
+    await fails(1, conflict, 'start hello --model scripted/echo --system other')
   })
 })
 

@@ -19,7 +19,8 @@ import {
   streamText,
 } from '../support/anthropic/server.ts'
 import { sse, streamEvents } from '../support/anthropic/stream-events.ts'
-import { runCommand, type StartedCli, startCli } from '../support/run-cli.ts'
+import { eventually } from '../support/eventually.ts'
+import { runCli, runCommand, type StartedCli, startCli } from '../support/run-cli.ts'
 
 // A key in the environment of a worker, in front of a provider that repeats it wherever it can: nobody writes it down. And address and key come from there alone,
 // whatever a session or a file of the working folder says.
@@ -137,6 +138,41 @@ describe('the key of a provider', () => {
         !bytes.includes(KEY) && !bytes.includes(Buffer.from(KEY).toString('base64').slice(0, 40)),
         around(bytes),
       )
+  })
+
+  test('a session without a named model has that of the dev that runs, whatever this environment has', {
+    timeout: 120_000,
+  }, async () => {
+    const chosen = /^Model anthropic\/claude-sonnet-5-5, the default of the dev that runs\. Another one: /m
+    const keyless = { ANTHROPIC_API_KEY: undefined, ANTHROPIC_AUTH_TOKEN: undefined }
+    const started = await runCli(['start', 'unnamed'], keyless)
+    const chatted = await runCli(['chat', 'unnamed-2'], keyless, 'Hello.\n')
+    for (const { code, stderr } of [started, chatted]) {
+      assert.equal(code, 0, stderr)
+      assert.match(stderr, chosen)
+    }
+    assert.equal(chatted.stdout, 'Done.\n')
+  })
+
+  test('start of a closed session keeps its model, its system prompt and its tools', {
+    timeout: 120_000,
+  }, async () => {
+    const asked = ['--model', 'scripted/slow', '--tools', 'read_file', '--system', 'Be nice.']
+    await command('start', 'kept', ...asked)
+    await command('close', 'kept')
+    await eventually(
+      () => command('state', 'kept'),
+      (state) => /^status +closed/m.test(state),
+    )
+    const { code, stderr } = await runCommand(['start', 'kept'])
+    assert.deepEqual([code, stderr], [0, ''])
+    const store = sqliteStore({ path: readDevState(home)?.storePath ?? '' })
+    const { life, header } = (await store.session('kept')) ?? {}
+    await store.close()
+    assert.deepEqual(
+      [life, header?.model, header?.system, header?.asked?.tools],
+      [2, 'slow', 'Be nice.', ['read_file']],
+    )
   })
 
   test('and the address: no session and no file of the working folder changes them', {

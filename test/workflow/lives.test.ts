@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { isSessionError } from '../../src/shared/errors.ts'
-import { scriptedModel } from '../../src/worker/index.ts'
+import { fileTools, scriptedModel } from '../../src/worker/index.ts'
 import { eventually } from '../support/eventually.ts'
 import { openRealSessions, type RealSessions } from '../support/real-sessions.ts'
 
@@ -18,7 +18,7 @@ const model = scriptedModel(
 
 let real: RealSessions
 before(async () => {
-  real = await openRealSessions({ scripted: model })
+  real = await openRealSessions({ scripted: model }, fileTools('.'))
 })
 after(() => real.close())
 
@@ -41,6 +41,39 @@ describe('lives of a session', () => {
       event.type === 'user/message' ? [event.data.content[0]?.['text']] : [],
     )
     assert.deepEqual(said, ['one', 'three'])
+  })
+
+  test('closed and started again, what is not given stays as it was, and what is given replaces it', async () => {
+    const policy = { thresholdTokens: 50_000 }
+    const all = { ...START, system: 'Be nice.', tools: ['read_file'], policy, sampling: { temperature: 0.5 } }
+    const session = await real.start(all)
+    const first = (await session.stored())?.header
+    const again = async (given: object) => {
+      await session.close()
+      await session.workflow.result()
+      await real.sessions.start(session.id, { ...START, ...given })
+      return (await session.stored())?.header
+    }
+    assert.equal(first?.system, 'Be nice.')
+    assert.deepEqual(await again({}), first)
+    await real.sessions.start(session.id, START) // As it was asked for in this life,
+    await real.sessions.start(session.id, all) // and as it is.
+    await assert.rejects(
+      real.sessions.start(session.id, { ...all, system: 'Be brief.' }),
+      (error) => isSessionError(error, 'SessionConflict') && /other settings \(system\)/.test(error.message),
+    )
+    const brief = await again({ system: 'Be brief.', tools: [] })
+    assert.deepEqual(brief, {
+      ...first,
+      system: 'Be brief.',
+      tools: brief?.tools,
+      asked: { ...first?.asked, tools: [] },
+    })
+    assert.ok(!brief?.tools.some(({ name }) => name === 'read_file'))
+    await session.configure({ system: 'Be quick.' })
+    assert.notEqual((await again({ policy: {} }))?.policy.pressureTokens, first?.policy.pressureTokens)
+    assert.equal((await session.stored())?.header.system, 'Be quick.')
+    assert.equal((await session.stored())?.life, 4)
   })
 
   test('started while it closes, it goes on in the run after that', async () => {

@@ -3,10 +3,10 @@ import { pinLimit } from '../../shared/compaction/checkpoint-budget.ts'
 import type { ConfigureRequest } from '../../shared/control-protocol.ts'
 import { isSessionError, SessionError } from '../../shared/errors.ts'
 import type { SessionRow } from '../../shared/ports/store.ts'
-import type { SessionStart } from '../../shared/protocol.ts'
 import { canonicalJson } from '../../shared/session/canonical-json.ts'
 import type { Header } from '../../shared/session/events.ts'
 import { keys } from '../../shared/session/keys.ts'
+import { changedSettings, type Settings, settingsOf } from '../../shared/session/settings.ts'
 import type { ActivityDeps } from '../deps.ts'
 import { resolveHeader } from '../resolve-header.ts'
 import { halfOf, standingTokens } from './pins.ts'
@@ -19,7 +19,7 @@ export async function configured(
   requestId: string,
   request: ConfigureRequest,
 ): Promise<Decided> {
-  const header = await resolved(deps, changedStart(current, request))
+  const header = await resolved(deps, changedSettings(settingsOf(current), request))
   const standing = await standingTokens(deps, sessionId, header.policy)
   const limit = pinLimit(header.policy)
   if (standing > limit) {
@@ -44,23 +44,10 @@ export async function configured(
   }
 }
 
-function changedStart(header: Header, { model, system, tools, policy }: ConfigureRequest): SessionStart {
-  const asked = header.asked ?? { tools: header.tools.map(({ name }) => name) }
-  const named = header.model === null ? null : `${header.provider}/${header.model}`
-  return {
-    ...asked,
-    model: model === undefined ? named : model,
-    system: system ?? header.system,
-    tools: tools ?? asked.tools,
-    sampling: header.sampling,
-    ...(policy === undefined ? {} : { policy }),
-  }
-}
-
 /** A model's client may ask its provider for the window; the session does not wait longer for it. */
 const ASK_MS = 10_000
 
-async function resolved(deps: ActivityDeps, start: SessionStart): Promise<Header> {
+async function resolved(deps: ActivityDeps, start: Settings): Promise<Header> {
   const late = new AbortController()
   const tooLate = async (): Promise<never> => {
     await sleep(ASK_MS, undefined, { signal: late.signal })

@@ -2,10 +2,11 @@ import pc from 'picocolors'
 import type { Session } from '../../client/index.ts'
 import type { SessionRow, SessionStore } from '../../shared/ports/store.ts'
 import type { Run } from '../action.ts'
+import type { SessionSettings } from '../begin-session.ts'
 import { Conversation } from '../chat/conversation.ts'
 import { Follower } from '../chat/follower.ts'
 import { Lines, standardStreams } from '../chat/lines.ts'
-import { type ChatSettings, openSession } from '../chat/open-session.ts'
+import { openSession } from '../chat/open-session.ts'
 import { type Screen, Show } from '../chat/show.ts'
 import { textOf, waitingPrompts } from '../chat/waiting.ts'
 import { COMMAND } from '../command-name.ts'
@@ -13,11 +14,11 @@ import { Interrupted } from '../exit-codes.ts'
 import type { Output } from '../output.ts'
 import type { Setting } from '../setting.ts'
 
-export const chat: Run<ChatSettings> = async (setting, [named], settings) => {
+export const chat: Run<SessionSettings> = async (setting, [named], settings) => {
   const id = named ?? newId()
   const stays = `Session ${id} stays: ${named === undefined ? `${COMMAND} chat ${id}` : 'the same command'} comes back to it.`
-  const [sessions, store] = [await setting.sessions(), await setting.store()]
-  const session = await openSession(sessions, await store.session(id), id, settings)
+  const store = await setting.store()
+  const session = await openSession(setting, await store.session(id), id, settings)
   const lines = new Lines(standardStreams())
   const leave = new AbortController()
   try {

@@ -3,6 +3,7 @@ import type { TemporalServer } from '../../worker/dev-server/start-dev-server.ts
 import type { Run } from '../action.ts'
 import { COMMAND } from '../command-name.ts'
 import { claimHome, homeFolder, releaseHome, writeDevState } from '../home.ts'
+import { defaultModel } from '../live-models.ts'
 import type { Places } from '../places.ts'
 import { modelsAndTools, serve } from '../serve.ts'
 import { serverFor } from '../server.ts'
@@ -58,7 +59,16 @@ async function runDev(
     output,
     worker: SHUTDOWN,
     onReady: () => {
-      writeDevState(home, { address, namespace, storePath, taskQueue, uiUrl, pid: process.pid })
+      const { model } = defaultModel()
+      writeDevState(home, {
+        address,
+        namespace,
+        storePath,
+        taskQueue,
+        uiUrl,
+        pid: process.pid,
+        defaultModel: model,
+      })
       output.result({ address, namespace, storePath, taskQueue, uiUrl }, introduction(places, server))
     },
   })

@@ -1,6 +1,6 @@
 import { type Command, Option } from 'commander'
 import { action } from '../action.ts'
-import { names } from '../option-values.ts'
+import { MODEL_HELP, names } from '../option-values.ts'
 
 /** A conversation at the terminal, or over a pipe. */
 export function defineChatCommand(program: Command): void {
@@ -8,10 +8,7 @@ export function defineChatCommand(program: Command): void {
     .command('chat')
     .argument('[session]', 'its id: a new one is started, a known one goes on; default: a new id')
     .description('talk to a session: streaming answers, tools, /compact, /context, /undo, /help')
-    .option(
-      '--model <provider/model>',
-      'of a new session; default: a Claude model when ANTHROPIC_API_KEY is set, else scripted/echo',
-    )
+    .option('--model <provider/model>', MODEL_HELP)
     .option('--system <text>', 'system prompt of a new session')
     .option('--tools <names>', 'tools of the worker for a new session, separated by commas', names)
     .option('--policy <file>', 'compaction policy of a new session, JSON')

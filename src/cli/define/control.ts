@@ -1,7 +1,7 @@
 import { type Command, Option } from 'commander'
 import { LIMITS } from '../../shared/limits.ts'
 import { action } from '../action.ts'
-import { names, span, textUpTo } from '../option-values.ts'
+import { MODEL_HELP, names, span, textUpTo } from '../option-values.ts'
 
 /** Commands that change a session. */
 export function defineControlCommands(program: Command): void {
@@ -16,8 +16,10 @@ function defineStart(program: Command): void {
   program
     .command('start')
     .argument('<session>', 'its id: 1 to 64 characters of A-Z a-z 0-9 . _ -')
-    .description('start a session; one that runs with the same settings is left as it is')
-    .requiredOption('--model <provider/model>', 'a model of the worker; "none" for a session without one')
+    .description(
+      'start a session; one that was closed goes on, with what it had where nothing else is given; one that runs with the same settings is left as it is',
+    )
+    .option('--model <provider/model>', MODEL_HELP)
     .option('--system <text>', 'system prompt')
     .option('--tools <names>', 'tools of the worker, separated by commas', names)
     .option('--policy <file>', 'compaction policy, JSON')
