@@ -1,9 +1,11 @@
 // What the programs of this folder share: a worker with the given tools, and one session whose model calls one of them. Needs no key.
 import { Client, Connection } from '@temporalio/client'
-import { NativeConnection } from '@temporalio/worker'
+import { DefaultLogger, NativeConnection, Runtime } from '@temporalio/worker'
 import { SessionClient } from 'durable-compaction'
 import { sqliteStore } from 'durable-compaction/store'
 import { createSessionWorker, scriptedModel, type WorkerTool } from 'durable-compaction/worker'
+
+Runtime.install({ logger: new DefaultLogger('WARN') }) // Before the first worker; it says much otherwise.
 
 const address = process.env['TEMPORAL_ADDRESS'] ?? 'localhost:7233'
 

@@ -50,6 +50,10 @@ function pad(cell: string, size: number, toRight: boolean): string {
 /** 12345 → `12,345` */
 export const formatCount = (value: number): string => value.toLocaleString('en-US')
 
+/** `1 turn`, `2 turns` */
+export const counted = (value: number, one: string): string =>
+  `${formatCount(value)} ${one}${value === 1 ? '' : 's'}`
+
 /** 1234 → `1.2 s` */
 export const formatMs = (ms: number): string =>
   ms < 1000 ? `${Math.round(ms)} ms` : `${(ms / 1000).toFixed(1)} s`

@@ -2,6 +2,8 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { stripVTControlCharacters } from 'node:util'
 import { Show } from '../../src/cli/chat/show.ts'
+import { commandOf } from '../../src/cli/chat/slash-commands.ts'
+import { counted } from '../../src/cli/table.ts'
 import { type Watched, watchSession } from '../../src/client/watch.ts'
 import { text } from '../../src/shared/session/content.ts'
 import type { NewEvent } from '../../src/shared/session/events.ts'
@@ -62,4 +64,20 @@ test('a watcher gets no text of a turn that has ended, also when some was left i
   leave.abort()
   await watching.next()
   await store.close()
+})
+
+test('a focus that is too long is told with its length and the limit, before anything is asked', async () => {
+  const compact = commandOf(`/compact ${'x'.repeat(900)}`)
+  const place = { setting: {} } as Parameters<NonNullable<typeof compact>>[0]
+  await assert.rejects(async () => compact?.(place, new AbortController().signal), {
+    name: 'UsageError',
+    message: /^\/compact: the focus has 900 characters, allowed are 800: shorten it/,
+  })
+})
+
+test('one is no plural', () => {
+  assert.deepEqual(
+    [counted(0, 'turn'), counted(1, 'turn'), counted(1_200, 'turn')],
+    ['0 turns', '1 turn', '1,200 turns'],
+  )
 })

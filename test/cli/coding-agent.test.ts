@@ -92,7 +92,7 @@ test(
     assert.equal(second.code, 0, second.stderr)
     assert.match(
       second.stderr,
-      /^Session rehearsed\.[0-9a-f]{8}\.main, rehearsal\/one-task, 1 turns so far\./m,
+      /^Session rehearsed\.[0-9a-f]{8}\.main, rehearsal\/one-task, 1 turn so far\./m,
     )
     assert.match(second.stdout, /^(add subtracted; .*\n){2}part +tokens +share$/m)
   },

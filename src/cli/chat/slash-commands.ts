@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto'
 import type { Session } from '../../client/index.ts'
 import { LIMITS } from '../../shared/limits.ts'
 import type { SessionStore } from '../../shared/ports/store.ts'
+import { COMMAND as CLI } from '../command-name.ts'
 import { compactAndShow } from '../commands/compact.ts'
 import { context } from '../commands/context.ts'
 import { history } from '../commands/history.ts'
@@ -17,6 +18,8 @@ export interface CommandPlace {
   /** Request ids of what a person has taken back: nobody waits for its answer. */
   readonly takenBack: Set<string>
 }
+
+const PIN = `${CLI} pin`
 
 interface SlashCommand {
   readonly words: string
@@ -35,7 +38,11 @@ const COMMANDS: Readonly<Record<string, SlashCommand>> = {
   compact: {
     words: '/compact [focus]',
     help: `compact now; the checkpoint keeps what the focus says, at most ${LIMITS.focusChars} characters`,
-    run: ({ setting: { output }, session, store }, focus, signal) => {
+    run: async ({ setting: { output }, session, store }, focus, signal) => {
+      if (focus.length > LIMITS.focusChars)
+        throw new UsageError(
+          `/compact: the focus has ${focus.length} characters, allowed are ${LIMITS.focusChars}: shorten it; what must stay word for word is a matter of ${PIN}.`,
+        )
       const request = {
         requestId: randomUUID(),
         whenBusy: 'wait' as const,

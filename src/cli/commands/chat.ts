@@ -13,6 +13,7 @@ import { COMMAND } from '../command-name.ts'
 import { Interrupted } from '../exit-codes.ts'
 import type { Output } from '../output.ts'
 import type { Setting } from '../setting.ts'
+import { counted } from '../table.ts'
 
 export const chat: Run<SessionSettings> = async (setting, [named], settings) => {
   const id = named ?? newId()
@@ -76,7 +77,7 @@ async function converse({ setting, session, store, lines, leave, stays }: Parts)
 }
 
 function introduction({ sessionId, header: { model, provider }, lastTurn }: SessionRow): string {
-  const turns = lastTurn === 0 ? '' : `, ${lastTurn} turns so far`
+  const turns = lastTurn === 0 ? '' : `, ${counted(lastTurn, 'turn')} so far`
   const by = model === null ? 'no model' : `${provider}/${model}`
   return `Session ${sessionId}, ${by}${turns}. /help names the commands; Ctrl-C stops a turn, Ctrl-D leaves.`
 }

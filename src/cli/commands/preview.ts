@@ -6,7 +6,7 @@ import { costUsd, type PriceTable, priceOf } from '../../shared/usage/prices.ts'
 import { promptClass } from '../../shared/usage/prompt-class.ts'
 import type { Run } from '../action.ts'
 import { formatUsd, pricesFrom } from '../prices.ts'
-import { formatCount } from '../table.ts'
+import { counted, formatCount } from '../table.ts'
 
 export interface PreviewOptions {
   readonly focus?: string
@@ -46,9 +46,9 @@ function describe(found: Compacting, usd: number | null, prices: PriceTable): st
   const lines = [
     [
       'span',
-      `#${span.start} to #${span.end}: ${messages} messages, ${formatCount(spanTokens)} tokens counted`,
+      `#${span.start} to #${span.end}: ${counted(messages, 'message')}, ${formatCount(spanTokens)} tokens counted`,
     ],
-    ['kept', `${kept} messages stay as they are`],
+    ['kept', `${counted(kept, 'message')} ${kept === 1 ? 'stays as it is' : 'stay as they are'}`],
     [
       'context',
       `about ${formatCount(tokensBefore)} → ${formatCount(tokensAfter)} tokens, with a checkpoint of ${formatCount(checkpointTokens)} written by code alone`,

@@ -5,7 +5,7 @@ import type { Run } from '../action.ts'
 import { COMMAND } from '../command-name.ts'
 import { printable } from '../draw-event.ts'
 import { usageText } from '../prices.ts'
-import { formatCount } from '../table.ts'
+import { counted, formatCount } from '../table.ts'
 
 /** What only the workflow knows, or why it does not say. */
 type Live = { readonly state: SessionState } | { readonly silent: string }
@@ -74,7 +74,12 @@ function describeState(row: SessionRow, { waiting, compactions }: Kept, live: Li
     ['model', modelOf(row) ?? 'none'],
     [
       'log',
-      `${row.head} events, ${row.lastTurn} turns, ${compactions} compactions, ${row.generation} replacements`,
+      [
+        counted(row.head, 'event'),
+        counted(row.lastTurn, 'turn'),
+        counted(compactions, 'compaction'),
+        counted(row.generation, 'replacement'),
+      ].join(', '),
     ],
     ['inbox', `${waiting} waiting`],
     ['paid', usageText(row.usage)],
