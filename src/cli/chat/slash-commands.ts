@@ -15,6 +15,8 @@ export interface CommandPlace {
   readonly setting: Setting
   readonly session: Session
   readonly store: SessionStore
+  /** Resolves when what the store holds has been shown. */
+  readonly caughtUp: () => Promise<void>
   /** Request ids of what a person has taken back: nobody waits for its answer. */
   readonly takenBack: Set<string>
 }
@@ -38,7 +40,7 @@ const COMMANDS: Readonly<Record<string, SlashCommand>> = {
   compact: {
     words: '/compact [focus]',
     help: `compact now; the checkpoint keeps what the focus says, at most ${LIMITS.focusChars} characters`,
-    run: async ({ setting: { output }, session, store }, focus, signal) => {
+    run: async ({ setting: { output }, session, store, caughtUp }, focus, signal) => {
       if (focus.length > LIMITS.focusChars)
         throw new UsageError(
           `/compact: the focus has ${focus.length} characters, allowed are ${LIMITS.focusChars}: shorten it; what must stay word for word is a matter of ${PIN}.`,
@@ -48,7 +50,7 @@ const COMMANDS: Readonly<Record<string, SlashCommand>> = {
         whenBusy: 'wait' as const,
         ...(focus === '' ? {} : { focus }),
       }
-      return compactAndShow({ output, session, store }, request, signal)
+      return compactAndShow({ output, session, store, caughtUp }, request, signal)
     },
   },
   context: {

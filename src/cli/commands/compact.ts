@@ -59,11 +59,13 @@ interface Compacting {
   readonly output: Output
   readonly session: Session
   readonly store: SessionStore
+  /** Resolves when the events of the compaction have been shown, for whom they are shown. */
+  readonly caughtUp?: () => Promise<void>
 }
 
 /** Compacts, waits and prints what came of it. @throws ManualCompactionError; Interrupted: the signal has cancelled it */
 export async function compactAndShow(
-  { output, session, store }: Compacting,
+  { output, session, store, caughtUp }: Compacting,
   { span, ...request }: CompactOnce,
   signal: AbortSignal,
 ): Promise<void> {
@@ -75,6 +77,7 @@ export async function compactAndShow(
       span === undefined
         ? await session.compactNow(waiting)
         : await session.compactRegion(span.start, span.end, waiting)
+    await caughtUp?.()
     showResult(output, await outcomeOf(store, id, requestId), result)
   } catch (error) {
     if (signal.aborted) throw await cancelled(store, id, requestId)
