@@ -77,7 +77,7 @@ export const start = {
   policy: { auto: false },
   preset: 'lean',
 }
-export const startOptional = 'sampling policy preset'
+export const startOptional = 'system tools sampling policy preset'
 export const compaction = {
   ...base,
   compactionId: 'manual.a',
