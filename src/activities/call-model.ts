@@ -2,6 +2,7 @@ import { cancellationSignal } from '@temporalio/activity'
 import type { z } from 'zod'
 import type { callModelInputSchema, callModelResultSchema } from '../shared/activity-protocol.ts'
 import { planMediaRelief } from '../shared/compaction/media.ts'
+import { isCompactionVain } from '../shared/compaction/shorter-reply.ts'
 import { SessionError } from '../shared/errors.ts'
 import {
   ContextOverflowError,
@@ -54,7 +55,7 @@ export async function callModel(deps: ActivityDeps, input: CallModelInput): Prom
   const sending = { deps, input, actor, session, replies }
   const fitting = await withinBytes(sending, surface)
   const refusal = await preflight(deps, { ...requestOf(sending, fitting), session, turn })
-  const maxTokens = refusal === null ? undefined : replyWithout(refusal, input)
+  const maxTokens = refusal === null ? undefined : replyWithout(refusal, sending)
   if (refusal !== null && maxTokens === undefined) return needsCompaction(refusal)
   if (refusal !== null && maxTokens !== undefined) await tellShortReply(sending, refusal, maxTokens)
   const sent = await sendWithoutRefusedMedia({ ...sending, maxTokens }, fitting)
@@ -77,9 +78,9 @@ const requestOf = ({ input, session, replies, maxTokens }: Sending, surface: Sur
 })
 
 /** `max_tokens` of a reply that goes without a compaction, where none would be made or none would help; undefined: one must come first. */
-function replyWithout({ reading, shorterReply }: Refusal, input: CallModelInput): number | undefined {
-  const isVain = reading.pressure === 'held' || reading.pressure === 'overhead'
-  return shorterReply !== null && (input.shortReply || isVain) ? shorterReply : undefined
+function replyWithout({ reading, shorterReply }: Refusal, { input, session }: Sending): number | undefined {
+  const isTaken = input.shortReply || isCompactionVain(reading, session.header)
+  return shorterReply !== null && isTaken ? shorterReply : undefined
 }
 
 const needsCompaction = ({ reading, message, shorterReply }: Refusal): CallModelResult => ({

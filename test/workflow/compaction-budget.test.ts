@@ -90,6 +90,25 @@ describe('what compactions may cost a session', { concurrency: true }, () => {
     await fault.sound()
   })
 
+  for (const [what, summaryFallback, isShort] of [
+    ['the checkpoint by code comes before a shorter reply', 'overflow', false],
+    ['a policy without such checkpoints takes the shorter reply', 'never', true],
+  ] as const)
+    for (const count of [23, 25])
+      test(`fault B14: where a shorter reply would fit ${count} rounds, ${what}`, async () => {
+        const policy = { compactionBudget: { tokens: 1_000 }, replyMaxTokens: 8_192, summaryFallback }
+        const model = { window: 32_000, maxOutputTokens: 10_000, reply: () => 'Done.' }
+        const fault = await faults.open(model, { policy })
+        await fault.seed(rounds(10, 1_000))
+        assert.ok((await fault.session.compactNow({ whenBusy: 'wait' })) !== null)
+        await fault.seed(rounds(count, 1_000))
+        for (let n = 0; n < 3; n++) assert.equal((await fault.say(`Go on ${n}.`)).reason, 'completed')
+        const events = await fault.sound()
+        assert.deepEqual(endings(events), isShort ? ['compacted'] : ['compacted', 'compacted'])
+        for (const { maxTokens } of requestsFor('turn', fault)) assert.equal(maxTokens < 8_192, isShort)
+        assert.equal(requestsFor('summary', fault).length, 1)
+      })
+
   test('fault B14: the model that asks for a compaction is told', async () => {
     const compact = (id: string): ContentBlock => ({ type: 'tool_use', id, name: 'compact', input: {} })
     const model: FaultModel = {

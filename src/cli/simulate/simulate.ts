@@ -15,7 +15,7 @@ import { planMicro } from '../../shared/compaction/micro.ts'
 import { planAttempt } from '../../shared/compaction/plan-attempt.ts'
 import { modelKeyOf, takeReading } from '../../shared/compaction/pressure.ts'
 import { cheaperCopies, shadowEvents } from '../../shared/compaction/prune.ts'
-import { shorterReply } from '../../shared/compaction/shorter-reply.ts'
+import { isCompactionVain, shorterReply } from '../../shared/compaction/shorter-reply.ts'
 import type { CompactionPlan } from '../../shared/ports/store.ts'
 import type { Reading } from '../../shared/protocol.ts'
 import { offersHistory } from '../../shared/recall/history-tool.ts'
@@ -150,8 +150,8 @@ class Simulator {
 
   /** Where a compaction would be vain, a shorter reply is taken. */
   #goesShorter(index: number): boolean {
-    const { pressure, tokens } = this.#reading(index)
-    return (pressure === 'held' || pressure === 'overhead') && shorterReply(this.#header, tokens) !== null
+    const reading = this.#reading(index)
+    return isCompactionVain(reading, this.#header) && shorterReply(this.#header, reading.tokens) !== null
   }
 
   #isTooLarge(index: number): boolean {
@@ -193,8 +193,12 @@ class Simulator {
     }
     const { summaryAskTokens, summaryLimitTokens } = planCheckpoint(source).budget
     const isModels = policy.summarizer !== 'deterministic'
-    const hasRoom = summaryLimitTokens >= LEAST_SUMMARY_TOKENS
-    if (isModels && hasRoom) this.#bill(summaryAskTokens, true)
+    const unasked = isSpent(policy, this.#spent)
+      ? 'the budget is used up'
+      : summaryLimitTokens < LEAST_SUMMARY_TOKENS
+        ? 'no room for a summary'
+        : undefined
+    if (isModels && unasked === undefined) this.#bill(summaryAskTokens, true)
     const [first, last] = [span[0], span.at(-1)]
     const checkpoint = buildCheckpoint({
       ...source,
@@ -202,8 +206,8 @@ class Simulator {
       summary: null,
     })
     const reason =
-      isModels && !hasRoom && policy.summaryFallback === 'never'
-        ? 'no room for a summary'
+      isModels && unasked !== undefined && policy.summaryFallback === 'never'
+        ? unasked
         : checkpoint.tokens >= shadowedTokenCount
           ? 'the checkpoint is not smaller'
           : undefined

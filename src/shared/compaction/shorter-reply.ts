@@ -1,3 +1,4 @@
+import type { Reading } from '../protocol.ts'
 import type { Header } from '../session/events.ts'
 import { WINDOW_RESERVE_TOKENS } from './policy-sizes.ts'
 import { thinkingBudget } from './summary-request.ts'
@@ -8,6 +9,13 @@ const LEAST_REPLY_TOKENS = 1_024
 const LEAST_SHARE = 0.25
 /** Error of the input's estimate that the request must survive. Of a large input a part of it is in the estimate already. */
 const ESTIMATE_ERROR = 0.1
+
+/** A compaction for this request is known not to help. One that the budget does not pay for is written by code, where the policy allows it. */
+export function isCompactionVain({ pressure, off }: Reading, { policy }: Header): boolean {
+  const isFree =
+    off === 'budget-spent' && (policy.summarizer === 'deterministic' || policy.summaryFallback !== 'never')
+  return pressure === 'overhead' || (pressure === 'held' && !isFree)
+}
 
 /**
  * `max_tokens` for a request whose input leaves no room for the policy's reply: what is left of the window behind the estimate and its error. Null when that is
