@@ -31,12 +31,14 @@ export interface AttemptParent extends Pick<CompactionInput, 'taskQueues' | 'hea
 /**
  * Runs an attempt in `scope` until its bracket is closed. Also a cancelled or failed attempt has an outcome.
  *
+ * @param reason why it was cancelled, as a person said
  * @throws ChildWorkflowFailure of type `InvalidSpan`: nothing was opened.
  */
 export async function attemptOutcome(
   parent: AttemptParent,
   scope: CancellationScope,
   attempt: Attempt,
+  reason: () => string | undefined = () => undefined,
 ): Promise<CompactionOutcome> {
   try {
     return await scope.run(() => startChild(parent, attempt))
@@ -44,7 +46,7 @@ export async function attemptOutcome(
     if (!(failure instanceof TemporalFailure) || failureType(failure) === 'InvalidSpan') throw failure
     // Terminated, timed out, failed, or already started by a run before a reset: the first end wins, and ours does no harm.
     const { workflowId, runId } = workflowInfo()
-    return closeAttempt(parent, attempt, childError(failure), { workflowId, runId })
+    return closeAttempt(parent, attempt, childError(failure, reason()), { workflowId, runId })
   }
 }
 
@@ -58,11 +60,14 @@ export const askedAttempt = (
     ? { compactionId: compactionIds.manual(requestId), cause: 'manual', turn, focus, span }
     : { compactionId: compactionIds.region(requestId), cause: 'region', turn, focus, span }
 
+export const attemptWorkflowId = (sessionId: string, compactionId: string): string =>
+  `${sessionId}/compact/${compactionId}`
+
 function startChild(parent: AttemptParent, attempt: Attempt): Promise<CompactionOutcome> {
   const { sessionId, taskQueue, taskQueues, heartbeatTimeoutMs } = parent
   // Keys that are not set are left away: `cancellationType: undefined` would abandon the child.
   return executeChild<typeof sessionCompaction>(WORKFLOWS.compaction, {
-    workflowId: `${sessionId}/compact/${attempt.compactionId}`,
+    workflowId: attemptWorkflowId(sessionId, attempt.compactionId),
     args: [{ v: 1, sessionId, ...attempt, taskQueues, heartbeatTimeoutMs }],
     ...(taskQueue === undefined ? {} : { taskQueue }),
     // A parent that is gone leaves a child that is cancelled and closes its own bracket; the default would kill it.

@@ -10,9 +10,15 @@ import { failureMessage, failureType } from './failures.ts'
 
 // What `compact/end` says of an attempt that did not commit. Pure.
 
-/** The child's own word: where it stood, and what stopped it. */
-export function stageError(stage: 'prepare' | 'summarize' | 'commit', failure: unknown): AttemptError {
-  if (isCancelled(failure)) return { code: 'cancelled', stage, message: 'The compaction was cancelled.' }
+const CANCELLED = 'The compaction was cancelled.'
+
+/** The child's own word: where it stood, and what stopped it; `reason`: of a cancel, as a person said it. */
+export function stageError(
+  stage: 'prepare' | 'summarize' | 'commit',
+  failure: unknown,
+  reason = CANCELLED,
+): AttemptError {
+  if (isCancelled(failure)) return { code: 'cancelled', stage, message: reason }
   const message = failureMessage(failure)
   if (failureType(failure) === 'Fenced') return { code: 'interrupted', stage, message }
   if (stage === 'summarize') return { code: 'summary', stage, message }
@@ -21,10 +27,10 @@ export function stageError(stage: 'prepare' | 'summarize' | 'commit', failure: u
 }
 
 /** The parent's word, for a child that could not speak for itself. */
-export function childError(failure: unknown): AttemptError {
+export function childError(failure: unknown, reason = CANCELLED): AttemptError {
   const cause = failure instanceof ChildWorkflowFailure ? failure.cause : failure
   const stage = 'session'
-  if (isCancelled(failure)) return { code: 'cancelled', stage, message: 'The compaction was cancelled.' }
+  if (isCancelled(failure)) return { code: 'cancelled', stage, message: reason }
   if (cause instanceof TerminatedFailure)
     return { code: 'interrupted', stage, message: 'The compaction workflow was terminated.' }
   if (cause instanceof TimeoutFailure)

@@ -1,16 +1,11 @@
-import { CancellationScope, condition } from '@temporalio/workflow'
+import { CancellationScope } from '@temporalio/workflow'
 import type { CompactionOutcome } from '../shared/protocol.ts'
-import type { AttemptError } from '../shared/session/events.ts'
-import {
-  type Attempt,
-  type AttemptParent,
-  askedAttempt,
-  attemptOutcome,
-  closeAttempt,
-} from './attempt-child.ts'
+import { type Attempt, type AttemptParent, askedAttempt, attemptOutcome } from './attempt-child.ts'
+import { tellReason } from './cancel-reason.ts'
 import { failureMessage, failureType } from './failures.ts'
 import { showDetails } from './session-display.ts'
 import { type SessionEnv, throwIfCancelled } from './session-env.ts'
+import type { RunningAttempt } from './session-state.ts'
 
 // One compaction seen from the session's workflow: what it shows meanwhile, and the requests that people made.
 
@@ -27,17 +22,19 @@ export async function runAttempt(
   const { session } = env
   throwIfCancelled(parent)
   const scope = new CancellationScope({ cancellable: true, parent })
-  session.attempt = { compactionId: attempt.compactionId, cause: attempt.cause, cancel: () => scope.cancel() }
+  const { compactionId, cause } = attempt
+  const running: RunningAttempt = { compactionId, cause, cancel: () => scope.cancel() }
+  session.attempt = running
   const child = new CancellationScope({
     cancellable: true,
     parent: new CancellationScope({ cancellable: false }),
   })
-  const noted = passCancelOn(env, scope, child, attempt)
+  passCancelOn(env, scope, child, attempt)
   session.history.begin(attempt, Date.now())
   showDetails(session)
   try {
-    const outcome = await attemptOutcome(parentOf(env), child, attempt)
-    await noted()
+    const reason = () => running.cancelReason
+    const outcome = await attemptOutcome(parentOf(env), child, attempt, reason)
     session.observe(outcome.reading)
     session.history.end(outcome, Date.now())
     return outcome
@@ -57,35 +54,22 @@ const parentOf = ({ input, session, activities }: SessionEnv): AttemptParent => 
   closeAttempt: activities.closeAttempt,
 })
 
-/** A store that is away must not hold a cancel for longer. */
-const NOTE_MS = 2_000
-
 /**
- * Temporal's cancel carries no reason: one that a person gave is written by the parent's own close, and only then the child hears of the cancel and writes its
- * own end.
+ * Temporal's cancel carries no words: a reason that a person gave reaches the child as a signal right before it, for its own close to write. The server delivers it,
+ * so neither store nor worker can hold the cancel back.
  */
 function passCancelOn(
-  env: SessionEnv,
+  { session }: SessionEnv,
   asked: CancellationScope,
   child: CancellationScope,
-  { compactionId, cause, turn }: Attempt,
-): () => Promise<void> {
-  const { attempt } = env.session
-  let note: Promise<unknown> = Promise.resolve()
+  { compactionId }: Attempt,
+): void {
+  const { attempt } = session
   asked.cancelRequested.catch(async () => {
-    if (attempt?.cancelReason !== undefined) {
-      const error: AttemptError = { code: 'cancelled', stage: 'session', message: attempt.cancelReason }
-      let isNoted = false
-      note = closeAttempt(parentOf(env), { compactionId, cause, turn }, error)
-        .catch(() => undefined) // The child closes, too.
-        .finally(() => {
-          isNoted = true
-        })
-      await CancellationScope.nonCancellable(() => condition(() => isNoted, NOTE_MS))
-    }
+    const reason = attempt?.cancelReason
+    if (reason !== undefined) await tellReason(session.sessionId, compactionId, reason)
     child.cancel()
   })
-  return async () => void (await note)
 }
 
 /** Requests that are named to the child; more than these are settled after it. */

@@ -14,6 +14,7 @@ import {
 } from '../shared/protocol.ts'
 import { closeAttempt } from './attempt-child.ts'
 import { stageError } from './attempt-errors.ts'
+import { heardReason } from './cancel-reason.ts'
 import { failureType, sessionFailure } from './failures.ts'
 import { type CompactionActivities, compactionActivities } from './session-activities.ts'
 import { type EndedAttempt, tellHooks } from './tell-hooks.ts'
@@ -26,15 +27,17 @@ import { setVersioning } from './versioning.ts'
  * @throws ApplicationFailure `InvalidSpan` for a region that cannot be compacted, `InvalidInput`; nothing was opened then.
  */
 export async function sessionCompaction(input: CompactionInput): Promise<CompactionOutcome> {
+  const reason = heardReason()
   const work = activityInput(input)
   const activities = compactionActivities(input)
-  const ended = await runAttempt(activities, work)
+  const ended = await runAttempt(activities, work, reason)
   return tellHooks(activities, work, ended)
 }
 
 async function runAttempt(
   activities: CompactionActivities,
   work: CompactionActivityInput,
+  reason: () => string | undefined,
 ): Promise<EndedAttempt> {
   const closer = { sessionId: work.sessionId, closeAttempt: activities.closeAttempt }
   let stage: 'prepare' | 'summarize' | 'commit' = 'prepare'
@@ -63,7 +66,10 @@ async function runAttempt(
     if (failureType(failure) === 'InvalidSpan') throw sessionFailure(failure)
     // Without a word of prepare nobody knows which hooks the worker has: the close tells them.
     const tellFor = prepared === undefined ? work.parent : undefined
-    return { outcome: await closeAttempt(closer, work, stageError(stage, failure), tellFor), prepared }
+    return {
+      outcome: await closeAttempt(closer, work, stageError(stage, failure, reason()), tellFor),
+      prepared,
+    }
   }
 }
 

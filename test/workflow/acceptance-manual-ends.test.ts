@@ -138,7 +138,7 @@ describe('D10: the caller’s abort', { concurrency: true }, () => {
     const gate = stage.holdSummaries(session)
     let closes = 0
     stage.hooks.on(session.id, 'closeAttempt', async (write) => {
-      if (closes++ === 0) await sleep(1_000)
+      if (closes++ === 0) await sleep(3_500)
       return write()
     })
     const stop = new AbortController()
@@ -232,7 +232,7 @@ test('D11: a session that is cancelled cancels its compaction; cancelCompaction 
   await named.cancelCompaction(row?.requestIds?.[0] ?? '', 'the task is off')
   await failsWith(running, 'cancelled', /the task is off/)
   const [end] = await stage.ofType(named, 'compact/end')
-  assert.deepEqual(end?.data.error, { code: 'cancelled', stage: 'session', message: 'the task is off' })
+  assert.deepEqual(end?.data.error, { code: 'cancelled', stage: 'summarize', message: 'the task is off' })
 
   const session = await stage.spoken()
   const before = await surfaceOf(session)

@@ -147,7 +147,7 @@ describe('† cancel reaches what runs within a second, and the abort signal rea
     )
     assert.deepEqual(tail[0]?.type === 'compact/end' && tail[0].data.error, {
       code: 'cancelled',
-      stage: 'session',
+      stage: 'summarize',
       message: 'not this',
     })
     const after = await real.store.surface(session.id)
