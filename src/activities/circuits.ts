@@ -1,7 +1,15 @@
 import { Context } from '@temporalio/activity'
 import type { Clock } from '../shared/ports/clock.ts'
 import { ModelCallError, type ModelRequest } from '../shared/ports/model.ts'
-import { type Circuit, mayCall, onAnswer, onFailure, onUndecided } from '../shared/refusals/circuit.ts'
+import {
+  type Circuit,
+  mayCall,
+  onAnswer,
+  onFailure,
+  onSuccess,
+  onUndecided,
+  type SentCall,
+} from '../shared/refusals/circuit.ts'
 
 // One circuit for each client, which has one key, and model, in this process. Models that serve have none.
 
@@ -11,7 +19,7 @@ const MOST_MODELS = 100
 
 /** A call that the circuit has let through; it is told how the call goes. */
 export interface PassedCall {
-  /** The provider has begun to answer. */
+  /** The provider has begun to answer; to be told once. */
   answers(): void
   succeeded(): void
   failed(error: unknown): void
@@ -34,12 +42,12 @@ export function passCircuit(
     if (next === undefined) return known.delete(model)
     return forgetOldest(known.set(model, next))
   }
-  const probe = probeOf(known.get(model), clock(), name, become)
+  const at = clock()
+  const probe = probeOf(known.get(model), at, name, become)
+  const call: SentCall = { at, ...(probe === undefined ? {} : { probe }) }
   return {
-    answers() {
-      if (probe !== undefined) become(onAnswer(known.get(model), probe))
-    },
-    succeeded: () => become(undefined),
+    answers: () => become(onAnswer(known.get(model), call)),
+    succeeded: () => become(onSuccess(known.get(model), call)),
     failed(error) {
       const before = known.get(model)
       const failure = error instanceof ModelCallError ? error.failure : undefined

@@ -45,8 +45,8 @@ export async function countedCall(
   let hasAnswered = false
   let usage: Usage | undefined
   const answers = () => {
+    if (!hasAnswered) circuit.answers()
     hasAnswered = true
-    circuit.answers()
   }
   const told = (value: unknown) => {
     answers()

@@ -121,6 +121,35 @@ test('when the time is over one call is sent; its first words let the others thr
   await outage.close()
 })
 
+test('a reply that has begun says that the provider serves, though it goes on for long: refusals before it do not count any more', async () => {
+  const { client, firstWords } = heard(wire.client())
+  await outage.addSessions(9, client)
+  await outage.passUntil(1)
+  const refuse = wire.answer
+  const frames = wire.replyFrames('Done.')
+  const open: ServerResponse[] = []
+  wire.answer = (response) => {
+    response.writeHead(200, { 'content-type': 'text/event-stream' })
+    response.write(frames.slice(0, -1).join(''))
+    open.push(response)
+  }
+  const [answering, ...others] = await outage.addSessions(3, client)
+  const answered = outage.tryNow(answering as WaitingSession)
+  await firstWords
+  wire.answer = refuse
+  for (const session of others) await outage.tryNow(session)
+  assert.deepEqual(
+    others.map(({ attempts, held }) => [attempts, held]),
+    [
+      [1, 0],
+      [1, 0],
+    ],
+  )
+  open[0]?.end(frames.at(-1))
+  await answered
+  await outage.close()
+})
+
 test('a call that is held back costs nothing and says what it waits for', async () => {
   const client = wire.client()
   await outage.addSessions(12, client)

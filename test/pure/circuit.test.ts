@@ -6,6 +6,7 @@ import {
   mayCall,
   onAnswer,
   onFailure,
+  onSuccess,
   onUndecided,
 } from '../../src/shared/refusals/circuit.ts'
 import type { FailureKind, ProviderFailure } from '../../src/shared/refusals/provider-failure.ts'
@@ -19,7 +20,11 @@ const failure = (kind: FailureKind = 'overloaded', rest: Partial<ProviderFailure
 
 /** @returns the circuit after so many failures at `now` */
 function failed(times: number, now = 0, last = failure()): Circuit {
-  let circuit: Circuit | undefined
+  return failedFrom(undefined, times, now, last)
+}
+
+function failedFrom(before: Circuit | undefined, times: number, now: number, last = failure()): Circuit {
+  let circuit = before
   for (let n = 1; n <= times; n++) circuit = onFailure(circuit, n === times ? last : failure(), now)
   assert.ok(circuit !== undefined)
   return circuit
@@ -101,12 +106,54 @@ test('a probe that is cancelled, or fails in a way that decides nothing, gives i
   assert.equal(waitOf(onUndecided(circuit, 15_100), 15_100), 0, 'another call has no place to give')
 })
 
-test('a probe that begins to answer lets all through; should it or another fail then, it opens at once, for longer', () => {
+/** A probe that was sent at 15 s and answers at once. */
+function answered() {
   const { circuit, probe } = probed(open(), 15_000)
-  const answering = onAnswer(circuit, probe) as Circuit
-  assert.equal(mayCall(answering, 15_500).kind, 'send')
-  assert.equal(waitOf(onFailure(answering, failure(), 16_000), 16_000), 30_000)
-  assert.equal(waitOf(onAnswer(circuit), 16_000), 0, 'the answer to an older call opens nothing')
+  const call = { at: 15_000, probe }
+  return { circuit: onAnswer(circuit, call) as Circuit, call }
+}
+
+test('a probe that begins to answer lets all through; ten failures later it opens for longer', () => {
+  let { circuit } = answered()
+  for (let n = 1; n <= FAILURES_TO_OPEN; n++) {
+    assert.equal(mayCall(circuit, 15_500).kind, 'send', `${n - 1} failures`)
+    circuit = onFailure(circuit, failure(), 16_000) as Circuit
+  }
+  assert.equal(waitOf(circuit, 16_000), 30_000)
+})
+
+test('it does not open while every second call begins to be answered, though replies last for minutes', () => {
+  let circuit: Circuit | undefined
+  for (let now = 0; now < 10 * 60_000; now += 1_000) {
+    assert.equal(circuit === undefined ? 'send' : mayCall(circuit, now).kind, 'send', `at ${now}`)
+    circuit = onFailure(onAnswer(circuit, { at: now }), failure('rate-limit'), now)
+  }
+})
+
+test('calls that were sent before it opened decide nothing, by their first words or by their end', () => {
+  const old = { at: -60_000 }
+  for (const circuit of [open(), probed(open(), 15_000).circuit]) {
+    assert.deepEqual(onAnswer(circuit, old), circuit)
+    assert.deepEqual(onSuccess(circuit, old), circuit)
+  }
+  const { circuit } = answered()
+  assert.deepEqual(onSuccess(circuit, old), circuit, 'nor how long it is open the next time')
+})
+
+test('a complete reply that was sent since it opened ends what is known', () => {
+  const { circuit, call } = answered()
+  assert.equal(onSuccess(circuit, call), undefined)
+  assert.equal(onSuccess(circuit, { at: 15_100 }), undefined)
+  const reopened = failedFrom(circuit, FAILURES_TO_OPEN, 20_000)
+  assert.deepEqual(onSuccess(reopened, call), reopened, 'it has opened again')
+  assert.equal(onSuccess(failed(9), { at: -1 }), undefined, 'it has never been open')
+})
+
+test('a provider that takes more than a minute to begin closes it by an older probe', () => {
+  const first = probed(open(), 15_000)
+  const second = probed(first.circuit, 75_000)
+  const circuit = onAnswer(second.circuit, { at: 15_000, probe: first.probe }) as Circuit
+  assert.equal(mayCall(circuit, 85_000).kind, 'send')
 })
 
 test('an older probe that comes back late decides nothing', () => {
@@ -122,5 +169,6 @@ test('failures that lie more than ten minutes apart do not add up', () => {
 })
 
 test('a clock that was set back holds nobody for longer', () => {
-  assert.equal(mayCall(open(1_000_000), 0).kind, 'probe')
+  const { circuit, probe } = probed(open(1_000_000), 0)
+  assert.equal(mayCall(onAnswer(circuit, { at: 0, probe }) as Circuit, 1).kind, 'send')
 })

@@ -20,13 +20,15 @@ const AWAY: ReadonlySet<FailureKind> = new Set([
 
 /** What is known of a model, with one key, whose newest calls failed. One that serves has none. */
 export interface Circuit {
-  /** In a row, without a success between. */
+  /** In a row: no call has begun to be answered between. */
   readonly failures: number
   readonly last: ProviderFailure
   /** Milliseconds since 1970. */
   readonly lastAt: number
   /** How long it was open the last time, without what the provider asked for; 0: it was not. */
   readonly holdMs: number
+  /** When it opened the last time; that a probe was sent since changes nothing of it. */
+  readonly openedAt: number
   /** Null: calls are sent. */
   readonly open: Hold | null
   /** Probes so far: the number of the newest. */
@@ -38,6 +40,14 @@ interface Hold {
   readonly forMs: number
   /** A call that was sent to find out, and has not answered. */
   readonly probe: number | null
+}
+
+/** A call that was let through. */
+export interface SentCall {
+  /** Milliseconds since 1970. */
+  readonly at: number
+  /** Its number, when it is a probe. */
+  readonly probe?: number
 }
 
 export type Passage =
@@ -63,7 +73,7 @@ export function mayCall(circuit: Circuit, now: number): Passage {
   }
 }
 
-/** Opens after the tenth failure in a row, for 15 s or what the provider asks for; after a failed probe again, for twice the time, up to 60 s. */
+/** Opens after the tenth failure in a row, for 15 s or what the provider asks for; after a failed probe, or ten more, again for twice the time, up to 60 s. */
 export function onFailure(
   circuit: Circuit | undefined,
   failure: ProviderFailure,
@@ -78,10 +88,10 @@ export function onFailure(
   if (isLate || failed.failures < FAILURES_TO_OPEN) return failed
   const holdMs = Math.min(before.holdMs === 0 ? FIRST_HOLD_MS : before.holdMs * 2, LONGEST_HOLD_MS)
   const forMs = Math.max(holdMs, failure.retryAfterMs ?? 0)
-  return { ...failed, holdMs, open: { since: now, forMs, probe: null } }
+  return { ...failed, holdMs, openedAt: now, open: { since: now, forMs, probe: null } }
 }
 
-const NO_FAILURES = { failures: 0, holdMs: 0, open: null, probes: 0 } as const
+const NO_FAILURES = { failures: 0, holdMs: 0, openedAt: 0, open: null, probes: 0 } as const
 
 /** A probe that was cancelled, or failed in a way that says nothing of the provider, gives its place to the next call. */
 export function onUndecided(circuit: Circuit | undefined, now: number, probe?: number): Circuit | undefined {
@@ -89,10 +99,22 @@ export function onUndecided(circuit: Circuit | undefined, now: number, probe?: n
   return { ...circuit, open: { since: now, forMs: 0, probe: null } }
 }
 
-/** A probe has begun to answer, which may take minutes: calls are sent again, and the next failure opens it for longer. */
-export function onAnswer(circuit: Circuit | undefined, probe?: number): Circuit | undefined {
-  return circuit !== undefined && isProbe(circuit, probe) ? { ...circuit, open: null } : circuit
+/**
+ * The first words of a reply, whose end may be minutes away while refusals come at once: no failures in a row any more. While it is open only a call that was
+ * sent since then can tell; calls are sent again, and should it open again it is for longer, until such a reply is complete.
+ */
+export function onAnswer(circuit: Circuit | undefined, call: SentCall): Circuit | undefined {
+  if (circuit === undefined || (circuit.open !== null && !isSince(circuit, call))) return circuit
+  return { ...circuit, failures: 0, open: null }
 }
+
+/** A complete reply ends what is known of failures. One that began before the newest outage says nothing of it. */
+export const onSuccess = (circuit: Circuit | undefined, call: SentCall): Circuit | undefined =>
+  circuit === undefined || isSince(circuit, call) ? undefined : circuit
+
+/** By its number, too: the clock may have been set back. */
+const isSince = (circuit: Circuit, { at, probe }: SentCall): boolean =>
+  circuit.holdMs === 0 || at > circuit.openedAt || isProbe(circuit, probe)
 
 const isProbe = ({ open }: Pick<Circuit, 'open'>, probe: number | undefined): boolean =>
   probe !== undefined && open?.probe === probe
