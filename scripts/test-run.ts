@@ -59,7 +59,8 @@ export async function runFiles(
     }
   })
   events.on('test:fail', ({ name, file, details }) => {
-    if (details.type === 'suite') return
+    // A suite fails with its tests, which are counted; or by itself, by a hook.
+    if (details.type === 'suite' && failureTypeOf(details.error) === 'subtestsFailed') return
     const result = of(file)
     result.failed++
     result.failures.push(name)
@@ -67,3 +68,6 @@ export async function runFiles(
   for await (const text of events.compose(new spec())) process.stdout.write(text)
   return results
 }
+
+const failureTypeOf = (error: unknown): unknown =>
+  error instanceof Error && 'failureType' in error ? error.failureType : undefined

@@ -75,6 +75,9 @@ async function runTests(plan: TestPlan): Promise<number> {
     console.log('Once more, each alone:')
     const second = await runFiles(again, { concurrency: 1, namePatterns, signal })
     for (const file of again) results.set(file, second.get(file) ?? nothingRan(file))
+    // Tests that stand in a helper have its name.
+    for (const [file, result] of second)
+      if (!again.includes(file) && result.failed > 0) results.set(file, result)
   }
   for (const { skips } of results.values()) for (const skip of skips) console.log(`skipped: ${skip}`)
   // Once more, where the end of a long log shows them.

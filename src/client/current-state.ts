@@ -5,12 +5,14 @@ import { querySession } from './ask-worker.ts'
 import { poll } from './poll.ts'
 import type { SessionOptions } from './session.ts'
 
-/** The report of an activity that has written takes milliseconds; hooks, which are told after a compaction, may take longer. */
+/** The report of an activity that has written takes milliseconds. */
 const CATCH_UP_MS = 5_000
+/** Behind the end of a compaction its hooks may run, for which nobody should wait. */
+const CATCH_UP_COMPACTION_MS = 2_000
 
 /**
  * What the workflow says of itself. While it speaks of a turn or a compaction that has ended in the store, because the report of what wrote that is on its
- * way, it is asked again, for five seconds at most: so `state()` after `turn.result()` knows of the turn's end.
+ * way, it is asked again, for five seconds at most, two for a compaction, whose hooks may still run: so `state()` after `turn.result()` knows of the turn's end.
  *
  * @throws SessionError `SessionNotFound`, `WorkerUnavailable`
  */
@@ -21,7 +23,7 @@ export async function currentState(options: SessionOptions): Promise<SessionStat
   const first = await ask()
   if (store === undefined || !(await isBehind(store, first))) return first
   let newest = first
-  await poll(CATCH_UP_MS, async () => {
+  await poll(first.compactionId === null ? CATCH_UP_MS : CATCH_UP_COMPACTION_MS, async () => {
     newest = await ask()
     return (await isBehind(store, newest)) ? undefined : newest
   })

@@ -270,7 +270,7 @@ export class Session {
 
   /**
    * Live control state, which needs a worker, and what was paid so far (null without a store). With a store it is no older than the end of a turn or of a
-   * compaction that this process has read.
+   * compaction that this process has read, but while hooks run behind a compaction it is `compacting` (and takes two seconds).
    *
    * @throws SessionError `SessionNotFound`, `WorkerUnavailable`
    */

@@ -7,7 +7,7 @@ import { openRealSessions, type RealSessions, whenIdle } from '../support/real-s
 
 // An activity writes to the store and then reports to the workflow. Here the report is on its way for a while, as on a crowded machine.
 
-const LATE_MS = 400
+const LATE_MS = 250
 
 const words: Tool = {
   name: 'words',
