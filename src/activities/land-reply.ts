@@ -1,4 +1,4 @@
-import { callAsText } from '../shared/compaction/call-markup.ts'
+import { callAsText } from '../shared/compaction/call-as-text.ts'
 import { learnFromUsage } from '../shared/compaction/meter.ts'
 import { isSessionError, SessionError } from '../shared/errors.ts'
 import { LIMITS } from '../shared/limits.ts'
