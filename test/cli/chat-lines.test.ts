@@ -108,4 +108,29 @@ describe('lines of a pipe', () => {
     assert.equal(await lines.next(), 'last')
     lines.close()
   })
+
+  test('one is found wherever it stands, and the last one before it', async () => {
+    const { lines, input } = terminal(false)
+    const asked = lines.next()
+    input.write('first\none\n/cancel\ntwo\n')
+    assert.equal(await asked, 'first')
+    assert.equal(
+      lines.takeFirst((line) => line === 'none'),
+      undefined,
+    )
+    assert.deepEqual(
+      lines.takeFirst((line) => line === '/cancel'),
+      { line: '/cancel', at: 1 },
+    )
+    assert.equal(
+      lines.takeLast(() => true, 1),
+      'one',
+    )
+    assert.equal(
+      lines.takeLast((line) => line === 'one'),
+      undefined,
+    )
+    assert.equal(await lines.next(), 'two')
+    lines.close()
+  })
 })

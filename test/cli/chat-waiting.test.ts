@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
+import { takeBackWaiting } from '../../src/cli/chat/waiting.ts'
 import { type Chats, chatsOf } from '../support/chats.ts'
+import { eventually } from '../support/eventually.ts'
 import {
   call,
   type FaultSession,
@@ -9,6 +11,7 @@ import {
   openFaultSessions,
 } from '../support/fault-sessions.ts'
 import { Gate } from '../support/gate.ts'
+import { whenIdle } from '../support/real-sessions.ts'
 import type { StartedCli } from '../support/run-cli.ts'
 
 // What a person says in `chat` while a turn runs: it waits in the session, not in the process.
@@ -56,6 +59,8 @@ describe('chat', { concurrency: 3 }, () => {
     await gate.reached
     return { fault, gate, child }
   }
+  const prompts = async (fault: FaultSession) =>
+    ofType(await fault.sound(), 'user/message').map(({ data }) => data.content[0]?.['text'])
   const waiting = (fault: FaultSession) => faults.store.inbox(fault.session.id, { state: 'waiting' })
 
   test(
@@ -85,7 +90,7 @@ describe('chat', { concurrency: 3 }, () => {
   )
 
   test(
-    '/cancel takes back what was said last and waits, also what another chat has said; the turn goes on',
+    '/cancel takes back what was said last in this chat and waits, and names what others have said; the turn goes on',
     LIMIT,
     async () => {
       const { fault, gate, child } = await working()
@@ -93,17 +98,25 @@ describe('chat', { concurrency: 3 }, () => {
       await child.says(/^\(Waits: Three\.\)$/m)
       child.type('/cancel')
       await child.says(/^Taken back: Three\.$/m)
+      const { requestId } = await fault.session.prompt('By a program.')
+      child.type('/cancel')
+      await child.says(/^Taken back: Two\.$/m)
       const other = await chats.through(fault.session.id, ['/cancel'])
-      assert.deepEqual([other.code, other.stdout], [0, 'Taken back: Two.\n'])
+      assert.deepEqual([other.code, other.stdout], [3, ''])
+      assert.match(
+        other.stderr,
+        /^NotFound: Nothing waits that was said in this chat\..*: By a program\. \(/m,
+      )
+      assert.match(other.stderr, new RegExp(`cancel ${fault.session.id} --prompt ${requestId} takes`))
       gate.open()
       await child.says(/^Answer to: One\.$/m)
+      await child.says(/^Answer to: By a program\.$/m)
       child.type('/cancel')
-      await child.says(/^NotFound: Nothing waits/m)
+      await child.says(/^NotFound: Nothing waits that could/m)
       child.endInput()
       const { stdout } = await child.done
-      assert.match(stdout, /^Taken back: Three\.\nAnswer to: .*\nAnswer to: One\.\n$/)
-      const prompts = ofType(await fault.sound(), 'user/message').map(({ data }) => data.content[0]?.['text'])
-      assert.deepEqual(prompts, ['Work.', 'One.'])
+      assert.match(stdout, /^Taken back: Three\.\nTaken back: Two\.\nAnswer to: .*\nAnswer to: One\.\n/)
+      assert.deepEqual(await prompts(fault), ['Work.', 'One.', 'By a program.'])
     },
   )
 
@@ -124,8 +137,72 @@ describe('chat', { concurrency: 3 }, () => {
       await child.done
       gate.open()
       assert.deepEqual(await waiting(fault), [])
-      const prompts = ofType(await fault.sound(), 'user/message').map(({ data }) => data.content[0]?.['text'])
-      assert.deepEqual(prompts, ['Work.', 'Three.'])
+      assert.deepEqual(await prompts(fault), ['Work.', 'Three.'])
     },
   )
+
+  test(
+    'Ctrl-C takes back what waits behind a turn of before, and stops that turn; it is no failure',
+    LIMIT,
+    async () => {
+      const { fault, gate, child } = await working()
+      child.kill()
+      await child.done
+      const second = chats.open(fault.session.id)
+      await second.says(/^Session /m)
+      second.type('One.')
+      await eventually(
+        () => fault.session.state(),
+        ({ waitingPrompts }) => waitingPrompts === 1,
+      )
+      second.interrupt()
+      await second.says(/^\(Taken back: One\.\)$/m)
+      await second.says(/^The turn ended: aborted: Ctrl-C$/m)
+      second.type('Two.')
+      await second.says(/^Answer to: Two\.$/m)
+      second.endInput()
+      const { code, stderr } = await second.done
+      gate.open()
+      assert.deepEqual([code, stderr.includes('Cancelled')], [0, false], stderr)
+      assert.deepEqual(await prompts(fault), ['Work.', 'Two.'])
+    },
+  )
+
+  test(
+    'what stands behind a command is taken back, too: the last of it by /cancel, all by Ctrl-C; the command runs',
+    LIMIT,
+    async () => {
+      const { fault, gate, child } = await working()
+      for (const line of ['One.', '/context', 'Two.', 'Three.', 'Four.', '/cancel']) child.type(line)
+      await child.says(/^Taken back: Four\.$/m)
+      await child.says(/^\(Waits: One\.\)$/m)
+      child.type('/steer Mind the gap.')
+      await child.says(/^\(Joins the turn at its next step: Mind the gap\.\)$/m)
+      child.type('/cancel')
+      await child.says(/^Taken back: Three\.$/m)
+      child.interrupt()
+      await child.says(/^\(Taken back: Two\.\)$/m)
+      await child.says(/^\(Taken back: One\.\)$/m)
+      await child.says(/^part +tokens +share$/m)
+      child.endInput()
+      await child.done
+      gate.open()
+      await whenIdle(fault.session)
+      const said = await prompts(fault)
+      for (const text of ['One.', 'Two.', 'Three.', 'Four.']) assert.ok(!said.includes(text), text)
+    },
+  )
+
+  test('/cancel of what has just begun stops nothing', LIMIT, async () => {
+    const { fault, gate, child } = await working()
+    const [work] = ofType(await faults.log(fault.session), 'user/message')
+    assert.equal(await takeBackWaiting(fault.session, work?.data.requestId ?? '', '/cancel'), false)
+    const { requestId } = await fault.session.prompt('One.')
+    assert.equal(await takeBackWaiting(fault.session, requestId, '/cancel'), true)
+    gate.open()
+    await child.says(/^Answer to: /m)
+    child.endInput()
+    assert.equal((await child.done).code, 0)
+    assert.deepEqual(await prompts(fault), ['Work.'])
+  })
 })

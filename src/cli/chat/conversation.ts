@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import pc from 'picocolors'
-import type { Turn } from '../../client/index.ts'
+import type { CancelReceipt, Turn } from '../../client/index.ts'
 import type { Delivery } from '../../shared/ports/inbox.ts'
 import { promptContent, promptProblem } from '../../shared/session/prompt-content.ts'
 import { COMMAND } from '../command-name.ts'
@@ -8,7 +8,15 @@ import { EXIT, exitCodeOf, failureText, UsageError } from '../exit-codes.ts'
 import type { Follower } from './follower.ts'
 import type { Lines } from './lines.ts'
 import type { Show } from './show.ts'
-import { CANCEL, type CommandPlace, commandOf, isSaid, QUIT, STEER } from './slash-commands.ts'
+import {
+  CANCEL,
+  type CommandPlace,
+  cancelLastSaid,
+  commandOf,
+  isSaid,
+  QUIT,
+  STEER,
+} from './slash-commands.ts'
 import { beginningOf, takeBack } from './waiting.ts'
 
 /** What runs because a person asked for it. */
@@ -48,6 +56,7 @@ export class Conversation {
   /** Messages that wait in the session, in order. */
   readonly #ahead: Said[] = []
   #sending: Promise<unknown> = Promise.resolve()
+  #cancelling: Promise<void> = Promise.resolve()
   #stoppedTurn: number | null = null
   #isWarned = false
 
@@ -93,7 +102,10 @@ export class Conversation {
     if (this.#work !== null && !this.#work.isStopping) this.#stop(this.#work)
     else if (this.#work === null && openTurn !== null && openTurn !== this.#stoppedTurn) {
       this.#stoppedTurn = openTurn
-      this.#stop({ stop: () => this.#cancel({ turn: openTurn }), isStopping: false })
+      const stop = async () => {
+        await this.#cancel({ turn: openTurn })
+      }
+      this.#stop({ stop, isStopping: false })
     } else if (this.#work === null && lines.isTerminal && !this.#isWarned) {
       this.#isWarned = true
       show.note(pc.dim('Ctrl-C again leaves.'))
@@ -103,6 +115,7 @@ export class Conversation {
   #stop(work: Work): void {
     work.isStopping = true
     this.#parts.show.note(pc.dim('Stopping. Ctrl-C again leaves without waiting for it.'))
+    this.#dropQueued()
     void Promise.resolve(work.stop()).catch((error: unknown) => this.#report(error))
   }
 
@@ -112,6 +125,7 @@ export class Conversation {
     if (command === undefined) return this.#say(line.replace(STEER, ''))
     const stop = new AbortController()
     await this.#during({ stop: () => stop.abort(CTRL_C), isStopping: false }, async () => {
+      this.#takeNow()
       await command(place, stop.signal).finally(() => follower.caughtUp())
     })
   }
@@ -127,8 +141,9 @@ export class Conversation {
 
   /** One after the other, in the order in which they were said. */
   #send(text: string, delivery: Delivery = 'next-turn'): Said {
-    const { session } = this.#parts.place
+    const { session, said } = this.#parts.place
     const requestId = randomUUID()
+    said.add(requestId)
     const turn = this.#sending.then(() => session.prompt(text, { requestId, delivery }))
     this.#sending = turn.catch(() => undefined)
     return { requestId, text, turn }
@@ -142,6 +157,7 @@ export class Conversation {
       try {
         const turn = await said.turn
         this.#sayAhead()
+        while (this.#takeNow()) this.#sayAhead()
         if (place.takenBack.has(requestId)) return
         const nobody = setTimeout(() => this.#sayNobody(), NO_WORKER_MS)
         const result = await turn.result({ signal: leave.signal }).finally(() => clearTimeout(nobody))
@@ -149,6 +165,7 @@ export class Conversation {
         if (place.setting.output.json) place.setting.output.result({ requestId, ...result }, '')
         if (result.reason !== 'completed') this.#failed(EXIT.failed)
       } catch (error) {
+        await this.#cancelling // What it has taken back may be known here before it has its receipt.
         if (!place.takenBack.has(requestId)) throw error
       } finally {
         this.#ahead.shift()
@@ -177,16 +194,43 @@ export class Conversation {
 
   /** The turn that runs, and what was said meanwhile: otherwise it would begin now. */
   async #stopAll(): Promise<void> {
-    const { place, show } = this.#parts
-    const [running, ...waiting] = this.#ahead
-    for (const { requestId } of waiting) place.takenBack.add(requestId)
+    const { takenBack } = this.#parts.place
+    const [oldest, ...waiting] = this.#ahead
+    for (const { requestId } of waiting) takenBack.add(requestId)
     await this.#sending
-    const stopping = waiting.toReversed().map(async ({ requestId, text }) => {
-      if (await takeBack(place.session, requestId, CTRL_C))
-        show.note(pc.dim(`(Taken back: ${beginningOf(promptContent(text))})`))
+    const stopping: Promise<unknown>[] = waiting.toReversed().map(async (said) => {
+      if (await takeBack(this.#parts.place.session, said.requestId, CTRL_C)) this.#noteTakenBack(said.text)
     })
-    if (running !== undefined) stopping.push(this.#cancel({ requestId: running.requestId }))
-    await Promise.all(stopping)
+    const before = oldest === undefined ? null : this.#stopOldest(oldest)
+    const [turn] = await Promise.all([before, ...stopping])
+    if (turn === null) return
+    this.#stoppedTurn = turn
+    await this.#cancel({ turn })
+  }
+
+  /** Stops its turn. One that waits is taken back. @returns the turn of before that it waited for */
+  async #stopOldest({ requestId, text }: Said): Promise<number | null> {
+    const { place, follower } = this.#parts
+    place.takenBack.add(requestId)
+    const { stopped, goesOn } = await this.#cancel({ requestId })
+    if (stopped === 'prompt') {
+      this.#noteTakenBack(text)
+      return goesOn.turn ?? follower.openTurn
+    }
+    place.takenBack.delete(requestId)
+    return null
+  }
+
+  /** What was said and stands behind a command would begin a turn when that has ended. */
+  #dropQueued(): void {
+    const { lines } = this.#parts
+    const isForModel = (line: string) => isSaid(line) || STEER.test(line)
+    for (let text = lines.takeLast(isForModel); text !== undefined; text = lines.takeLast(isForModel))
+      if (!isBlank(text)) this.#noteTakenBack(text)
+  }
+
+  #noteTakenBack(text: string): void {
+    this.#parts.show.note(pc.dim(`(Taken back: ${beginningOf(promptContent(text))})`))
   }
 
   async #during(work: Work, run: () => Promise<void>): Promise<void> {
@@ -198,24 +242,42 @@ export class Conversation {
     }
   }
 
-  async #cancel(which: { readonly requestId?: string; readonly turn?: number }): Promise<void> {
-    await this.#parts.place.session.cancelTurn({ ...which, reason: CTRL_C })
+  #cancel(which: { readonly requestId?: string; readonly turn?: number }): Promise<CancelReceipt> {
+    return this.#parts.place.session.cancelTurn({ ...which, reason: CTRL_C })
   }
 
   /** What comes while something runs: some of it is for now, the rest waits. */
   #onMessage(): void {
-    const { lines, show, place, leave } = this.#parts
-    if (this.#work === null) return
-    const now = lines.takeIf((line) => STEER.test(line) || CANCEL.test(line))
-    const cancel = now !== undefined && CANCEL.test(now) ? commandOf(now) : undefined
+    const { lines, show } = this.#parts
+    if (this.#work === null || this.#takeNow()) return
     const before = this.#ahead.length
-    if (cancel !== undefined) {
-      show.note(pc.dim('/cancel'))
-      this.#aside(cancel(place, leave.signal))
-    } else if (now !== undefined) this.#aside(this.#steer(now.replace(STEER, '')))
-    else this.#sayAhead()
-    if (now === undefined && this.#ahead.length === before && lines.isTerminal)
-      show.note(pc.dim('(Waits until this has ended.)'))
+    this.#sayAhead()
+    if (this.#ahead.length === before && lines.isTerminal) show.note(pc.dim('(Waits until this has ended.)'))
+  }
+
+  /** Takes what is for now, wherever it stands. False when there is none. */
+  #takeNow(): boolean {
+    const now = this.#parts.lines.takeFirst((line) => STEER.test(line) || CANCEL.test(line))
+    if (now === undefined) return false
+    if (CANCEL.test(now.line)) this.#cancelLast(now.at)
+    else this.#aside(this.#steer(now.line.replace(STEER, '')))
+    return true
+  }
+
+  /** What was said last before this place: it waits here behind a command, or in the session. */
+  #cancelLast(before: number): void {
+    const { lines, show, place } = this.#parts
+    show.note(pc.dim('/cancel'))
+    const text = lines.takeLast((line) => isSaid(line) && !isBlank(line), before)
+    if (text === undefined) {
+      const said = new Set(place.said)
+      const cancel = this.#sending.then(() => cancelLastSaid({ ...place, said }))
+      this.#cancelling = cancel.catch(() => undefined)
+      this.#aside(cancel)
+    } else {
+      const shown = `Taken back: ${beginningOf(promptContent(text))}`
+      place.setting.output.result({ requestId: null }, shown)
+    }
   }
 
   #aside(work: Promise<void>): void {

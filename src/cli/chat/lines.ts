@@ -99,6 +99,19 @@ export class Lines {
     return line !== undefined && is(line) ? this.#ready.shift() : undefined
   }
 
+  /** Takes the first of these that has come already, wherever it stands; `at` is where. */
+  takeFirst(is: (line: string) => boolean): { readonly line: string; readonly at: number } | undefined {
+    const at = this.#ready.findIndex(is)
+    const [line] = at === -1 ? [] : this.#ready.splice(at, 1)
+    return line === undefined ? undefined : { line, at }
+  }
+
+  /** Takes the last of these that has come already, before this place. */
+  takeLast(is: (line: string) => boolean, before = this.#ready.length): string | undefined {
+    const at = this.#ready.slice(0, before).findLastIndex(is)
+    return at === -1 ? undefined : this.#ready.splice(at, 1)[0]
+  }
+
   /** Called for each message that comes. */
   onMessage: () => void = () => {}
 

@@ -9,7 +9,7 @@ import { history } from '../commands/history.ts'
 import { describeUndone } from '../commands/undo.ts'
 import { NotFound, UsageError } from '../exit-codes.ts'
 import type { Setting } from '../setting.ts'
-import { takeBack, textOf, waitingPrompts } from './waiting.ts'
+import { takeBackWaiting, textOf, waitingPrompts } from './waiting.ts'
 
 export interface CommandPlace {
   readonly setting: Setting
@@ -19,6 +19,8 @@ export interface CommandPlace {
   readonly caughtUp: () => Promise<void>
   /** Request ids of what a person has taken back: nobody waits for its answer. */
   readonly takenBack: Set<string>
+  /** Request ids of what was said in this chat. */
+  readonly said: Set<string>
 }
 
 const PIN = `${CLI} pin`
@@ -69,17 +71,8 @@ const COMMANDS: Readonly<Record<string, SlashCommand>> = {
   },
   cancel: {
     words: '/cancel',
-    help: 'take back what was said last and still waits; the turn that runs goes on',
-    async run({ setting, session, store, takenBack }) {
-      // One that was taken back stands in the store until the session is at its next step.
-      for (const row of (await waitingPrompts(store, session.id)).toReversed()) {
-        const { requestId } = row
-        if (takenBack.has(requestId) || !(await takeBack(session, requestId, '/cancel'))) continue
-        takenBack.add(requestId)
-        return setting.output.result({ requestId }, `Taken back: ${textOf(row)}`)
-      }
-      throw new NotFound('Nothing waits that could be taken back.')
-    },
+    help: 'take back what was said last in this chat and still waits; the turn that runs goes on',
+    run: (place) => cancelLastSaid(place),
   },
   history: {
     words: '/history',
@@ -108,6 +101,32 @@ export function commandOf(
       `There is no /${name}: /help names what there is. With a blank before it, it is said to the model.`,
     )
   return (place, signal) => command.run(place, rest.trim(), signal)
+}
+
+/** @throws NotFound when nothing of this chat waits; it names what waits of others */
+export async function cancelLastSaid({
+  setting,
+  session,
+  store,
+  said,
+  takenBack,
+}: CommandPlace): Promise<void> {
+  // One that was taken back stands in the store until the session is at its next step.
+  const waiting = (await waitingPrompts(store, session.id)).filter(
+    ({ requestId }) => !takenBack.has(requestId),
+  )
+  for (const row of waiting.toReversed()) {
+    const { requestId } = row
+    if (!said.has(requestId) || !(await takeBackWaiting(session, requestId, '/cancel'))) continue
+    takenBack.add(requestId)
+    return setting.output.result({ requestId }, `Taken back: ${textOf(row)}`)
+  }
+  const others = waiting.findLast(({ requestId }) => !said.has(requestId))
+  throw new NotFound(
+    others === undefined
+      ? 'Nothing waits that could be taken back.'
+      : `Nothing waits that was said in this chat. Said elsewhere, and still waiting: ${textOf(others)} (${CLI} cancel ${session.id} --prompt ${others.requestId} takes it back)`,
+  )
 }
 
 async function newestInForce(session: Session): Promise<string> {

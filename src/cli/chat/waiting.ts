@@ -27,3 +27,12 @@ export async function takeBack(session: Session, requestId: string, reason: stri
   const { stopped } = await session.cancelTurn({ requestId, reason })
   return stopped !== 'nothing'
 }
+
+/** No session has so many. */
+const NO_TURN = Number.MAX_SAFE_INTEGER
+
+/** False when it waits no more. One that has just begun goes on: only a turn of another number would be stopped. */
+export async function takeBackWaiting(session: Session, requestId: string, reason: string): Promise<boolean> {
+  const { stopped } = await session.cancelTurn({ requestId, turn: NO_TURN, reason })
+  return stopped === 'prompt'
+}

@@ -49,7 +49,14 @@ async function converse({ setting, session, store, lines, leave, stays }: Parts)
   const show = new Show(screenOf(setting.output, lines), own)
   const follower = new Follower(store, id, leave.signal)
   const conversation = new Conversation({
-    place: { setting, session, store, takenBack: new Set(), caughtUp: () => follower.caughtUp() },
+    place: {
+      setting,
+      session,
+      store,
+      takenBack: new Set(),
+      said: new Set(),
+      caughtUp: () => follower.caughtUp(),
+    },
     lines,
     show,
     follower,
