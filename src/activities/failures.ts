@@ -16,6 +16,9 @@ const JITTER = 0.1
 /** Those whom the circuit held back come when the provider serves again, and there may be hundreds. */
 const JITTER_OF_HELD = 0.5
 
+/** What Temporal may be told to wait, at most, for a failure that asks for so much. */
+export const longestWaitMs = (delayMs: number): number => Math.ceil(delayMs * (1 + JITTER_OF_HELD))
+
 /**
  * The failure that Temporal records: `type` is the error's name. A cancel passes through. What is no expected failure stays retryable,
  * bounded by the activity's attempts. No secret gets into history.

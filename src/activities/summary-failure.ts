@@ -3,6 +3,8 @@ import { TemporalFailure } from '@temporalio/common'
 import { isSessionError } from '../shared/errors.ts'
 import { ModelCallError } from '../shared/ports/model.ts'
 import { SummaryFailed } from '../shared/ports/summarizer.ts'
+import { currentAttempt } from './attempt-tally.ts'
+import { longestWaitMs } from './failures.ts'
 import { ATTEMPTS_OF_UNKNOWN, modelFailed } from './model-failed.ts'
 
 /** Why a model wrote no summary. */
@@ -17,8 +19,12 @@ export interface SummaryFailure {
   readonly retryAfterMs?: number
 }
 
-/** Attempts of the activity that end by a failure; after them a provider that is still away counts as failed, so that the policy's fallback is reached. */
-const LAST_ATTEMPT = 8
+/**
+ * After so many attempts of the activity a provider that is still away counts as failed, so that the policy's fallback is reached. Those that the circuit held back
+ * do not count, as long as Temporal has another one left (src/workflows/session-activities.ts).
+ */
+const MOST_SENT = 8
+const LAST_ATTEMPT = 10
 
 /** Null when it is no model that failed: the store, the fence, a cancel, or what nothing is known of and a few more attempts may tell. */
 export function summaryFailure(error: unknown): SummaryFailure | null {
@@ -33,7 +39,8 @@ export function summaryFailure(error: unknown): SummaryFailure | null {
   const { attempt } = Context.current().info
   if (isSessionError(error, 'ModelFailed')) {
     const { kind, retryable, retryAfterMs: delayMs } = error.details
-    const mayRecover = retryable === true && attempt < LAST_ATTEMPT && !waitsTooLong(delayMs)
+    const isLast = attempt >= LAST_ATTEMPT || attempt - currentAttempt().before.unsent >= MOST_SENT
+    const mayRecover = retryable === true && !isLast && !waitsTooLong(delayMs)
     return {
       reason: typeof kind === 'string' ? kind : 'failed',
       message: error.message,
@@ -52,5 +59,6 @@ export function summaryFailure(error: unknown): SummaryFailure | null {
 /** Whether Temporal would end the activity instead of waiting for another attempt. */
 function waitsTooLong(delayMs: unknown): boolean {
   const { scheduledTimestampMs, scheduleToCloseTimeoutMs } = Context.current().info
-  return typeof delayMs === 'number' && Date.now() + delayMs > scheduledTimestampMs + scheduleToCloseTimeoutMs
+  const endMs = scheduledTimestampMs + scheduleToCloseTimeoutMs
+  return typeof delayMs === 'number' && Date.now() + longestWaitMs(delayMs) > endMs
 }

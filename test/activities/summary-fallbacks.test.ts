@@ -215,6 +215,29 @@ describe('every model has failed for good', () => {
     assert.equal(names(stage), 'abc')
   })
 
+  test('attempts that the circuit held back do not count, but Temporal has ten and no more', async () => {
+    const away = { a: fails('overloaded'), b: fails('rate-limit'), c: fails('server') }
+    for (const attempt of [8, 9]) {
+      const stage = await openWriters({ answer: away })
+      const failure = await failureOf(summarize(stage, attempt, 0, { details: { unsent: 7, unpaid: 7 } }))
+      assert.equal(failure.nonRetryable, false)
+    }
+    const last = await openWriters({ answer: away })
+    const result = await summarize(last, 10, 0, { details: { unsent: 9, unpaid: 9 } })
+    assert.equal(result.kind, 'failed', 'the policy decides')
+  })
+
+  test('it counts as failed, too, when the longest wait that Temporal may be told goes beyond the activity’s 25 minutes', async () => {
+    const MINUTE_MS = 60_000
+    const wait = { retryAfterMs: 4 * MINUTE_MS }
+    const stage = await openWriters({
+      answer: { a: fails('circuit-open', wait) },
+      policy: { summarizerFallbacks: [] },
+    })
+    assert.equal((await summarize(stage, 2, 20 * MINUTE_MS)).kind, 'failed')
+    assert.equal((await failureOf(summarize(stage, 2, 18 * MINUTE_MS))).nonRetryable, false)
+  })
+
   test('`overflow` looks at the policy’s own summarizer: further models that fail change nothing', async () => {
     const tooSmall = await openWriters({
       answer: { b: fails('billing'), c: fails('billing') },

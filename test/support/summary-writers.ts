@@ -83,8 +83,13 @@ export async function openWriters({ answer, windows = {}, policy }: Writers): Pr
   return stage
 }
 
-export const summarize = (stage: ActivityStage, attempt = 1, sinceMs = 0) =>
-  stage.run(CHILD, 'sessionSummarize', ATTEMPT, attempt, sinceMs)
+/** @param beats what the attempts before have said of themselves */
+export const summarize = (
+  stage: ActivityStage,
+  attempt = 1,
+  sinceMs = 0,
+  ...beats: { details?: unknown }[]
+) => stage.run(CHILD, 'sessionSummarize', ATTEMPT, attempt, sinceMs, ...beats)
 
 /** The activity's failure, as the server is told of it. */
 export async function failureOf(running: Promise<unknown>): Promise<ApplicationFailure> {
