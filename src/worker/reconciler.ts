@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto'
 import type { WorkflowRuns } from '../activities/deps.ts'
 import { tellFailed } from '../activities/hooks/tell-failed.ts'
 import type { Clock } from '../shared/ports/clock.ts'
@@ -73,9 +74,12 @@ async function reconcile(options: ReconcilerOptions): Promise<number> {
     try {
       const why = await whyDead(options, attempt)
       if (why === null) continue
-      const error = { code: 'interrupted' as const, stage: 'reconciler', message: why }
+      // By its own name a round knows whether the recorded end is the one that it wrote: only then it is the one to tell.
+      const stage = `reconciler ${randomUUID().slice(0, 8)}`
+      const error = { code: 'interrupted' as const, stage, message: why }
       const { sessionId, compactionId } = attempt
       const ended = await store.closeAttempt({ sessionId, compactionId, error })
+      if (ended.outcome?.error?.stage !== stage) continue
       closed++
       options.onClosed?.(attempt, why)
       await tellIfAlone(options, ended)
@@ -86,13 +90,13 @@ async function reconcile(options: ReconcilerOptions): Promise<number> {
   return closed
 }
 
-/** The parent tells the hooks of an attempt that it waits for; without one, nobody else would. Not of one that another closed first. */
+/** The parent tells the hooks of an attempt that it waits for; without one, nobody else would. At most once: not again when the worker ends here, or the hook fails. */
 async function tellIfAlone(
   { store, runs, hooks }: ReconcilerOptions,
   { sessionId, compactionId, cause, turn, focus, outcome }: AttemptRow,
 ): Promise<void> {
   const { error, tokensBefore = 0, paid } = outcome ?? {}
-  if (hooks?.compactionFailed === undefined || error?.stage !== 'reconciler' || paid === undefined) return
+  if (hooks?.compactionFailed === undefined || error === undefined || paid === undefined) return
   const owner = (await store.session(sessionId))?.owner
   if (owner === undefined || (await runs.describe(owner.workflowId))?.running) return
   const told = { sessionId, compactionId, cause, turn, ...(focus === undefined ? {} : { focus }) }

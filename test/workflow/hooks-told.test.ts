@@ -3,6 +3,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, describe, test } from 'node:test'
+import type { WorkflowRuns } from '../../src/activities/deps.ts'
 import type { Session } from '../../src/client/index.ts'
 import { ManualCompactionError, SessionError } from '../../src/shared/errors.ts'
 import type { FailedCompaction } from '../../src/shared/ports/hooks.ts'
@@ -93,20 +94,16 @@ describe('compactionFailed', { concurrency: true }, () => {
   })
 })
 
-for (const [what, running, times] of [
-  ['nobody waits for it: the reconciler tells', false, 1],
-  ['its session’s workflow runs and will tell: the reconciler does not', true, 0],
-] as const)
-  test(`compactionFailed: an attempt whose workflow is gone, and ${what}`, async () => {
-    const path = join(folder, `${running}.db`)
-    const store = sqliteStore({ path, now: () => 1_000 })
-    await store.createSession({ ...AS_OWNER, lifeRunId: 'run-1', header: sampleHeader() })
-    await openPlanned(store, await twoMessages(store))
-    const heard: FailedCompaction[] = []
-    const owner = { runId: 'run-1', firstRunId: 'run-1', running }
-    const reconciler = startReconciler({
+/** A session with an open attempt, and reconcilers of its store whose errors fail the test. */
+async function abandoned(name: string) {
+  const store = sqliteStore({ path: join(folder, `${name}.db`), now: () => 1_000 })
+  await store.createSession({ ...AS_OWNER, lifeRunId: 'run-1', header: sampleHeader() })
+  await openPlanned(store, await twoMessages(store))
+  const heard: FailedCompaction[] = []
+  const reconciler = (describe: WorkflowRuns['describe']) =>
+    startReconciler({
       store,
-      runs: { describe: async (id) => (id === AS_OWNER.actor.workflowId ? owner : null) },
+      runs: { describe },
       terminate: async () => assert.fail('nothing runs'),
       namespace: 'default',
       cluster: 'c1',
@@ -115,11 +112,43 @@ for (const [what, running, times] of [
       hooks: { compactionFailed: async (failed) => void heard.push(failed) },
       onError: (error) => assert.fail(String(error)),
     })
+  return { store, heard, reconciler }
+}
+
+for (const [what, running, times] of [
+  ['nobody waits for it: the reconciler tells', false, 1],
+  ['its session’s workflow runs and will tell: the reconciler does not', true, 0],
+] as const)
+  test(`compactionFailed: an attempt whose workflow is gone, and ${what}`, async () => {
+    const { store, heard, ...stage } = await abandoned(`${running}`)
+    const owner = { runId: 'run-1', firstRunId: 'run-1', running }
+    const reconciler = stage.reconciler(async (id) => (id === AS_OWNER.actor.workflowId ? owner : null))
     assert.deepEqual([await reconciler.round(), await reconciler.round()], [1, 0])
     reconciler.stop()
-    assert.equal((await store.attempt(SESSION, ATTEMPT_ID))?.outcome?.error?.stage, 'reconciler')
+    assert.match((await store.attempt(SESSION, ATTEMPT_ID))?.outcome?.error?.stage ?? '', /^reconciler /)
     await store.close()
     assert.equal(heard.length, times)
     for (const failed of heard)
       assert.deepEqual([failed.compactionId, failed.cause, failed.focus], [ATTEMPT_ID, 'manual', 'API'])
   })
+
+test('compactionFailed: of two reconcilers that find the same attempt one closes it, and tells', async () => {
+  const { store, heard, ...stage } = await abandoned('two')
+  let asked = 0
+  let bothFound = () => {}
+  const found = new Promise<void>((resolve) => {
+    bothFound = resolve
+  })
+  const both = [1, 2].map(() =>
+    stage.reconciler(async () => {
+      if (++asked === 2) bothFound()
+      await found
+      return null
+    }),
+  )
+  const closed = await Promise.all(both.map((reconciler) => reconciler.round()))
+  for (const reconciler of both) reconciler.stop()
+  await store.close()
+  assert.deepEqual(closed.sort(), [0, 1])
+  assert.equal(heard.length, 1)
+})
