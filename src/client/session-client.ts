@@ -28,10 +28,10 @@ export class SessionClient {
   }
 
   /**
-   * Starts a session, or returns the running one with the same settings. One that was closed goes on with its whole log: what is given replaces what it had, what is not given
-   * stays. Waits until the first activity has accepted the settings (`wait: false` skips).
+   * Starts a session, or returns the running one when nothing that is given differs from what it has (without a store: when all is as it was started with). One that was closed
+   * goes on with its whole log: what is given replaces what it had, what is not given stays. Waits until the first activity has accepted the settings (`wait: false` skips).
    *
-   * @throws SessionError `SessionConflict` (it runs with other settings), `InvalidInput`, `InvalidPolicy`, `UnknownModel`, `UnknownTool`,
+   * @throws SessionError `SessionConflict` (it runs, and has something else than what is given), `InvalidInput`, `InvalidPolicy`, `UnknownModel`, `UnknownTool`,
    * `WorkerUnavailable` (no worker answered in time)
    */
   async start(sessionId: string, options: StartOptions): Promise<Session> {

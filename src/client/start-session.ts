@@ -25,7 +25,7 @@ import { splitQueues } from '../shared/task-queues.ts'
 import { poll } from './poll.ts'
 import type { SessionOptions } from './session.ts'
 
-/** What a session is to have. Of one that was closed, or sleeps, and is started again, what is not given stays as it was: `system`, `tools`, `policy`, `preset`, `sampling`. */
+/** What a session is to have. Of a session that is there already, what is not given stays as it was: `system`, `tools`, `policy`, `preset`, and `sampling` while the provider is the same. */
 export interface StartOptions {
   /** `provider/model`; null: a session without a model, whose checkpoints code writes. */
   readonly model: string | null
@@ -139,7 +139,7 @@ function sizeProblem(input: SessionWorkflowInput): string | undefined {
   return `start: system, policy and sampling have ${bytes} bytes, allowed are ${LIMITS.startBytes}: shorten the system prompt, or send its material as a prompt`
 }
 
-/** Those that it was started with, or those that it has now. */
+/** Those that it was started with, or those that it has now. What is left out stays, as it does when the session sleeps; without a store nobody knows what it has. */
 async function requireSameSettings(
   client: Client,
   row: SessionRow | null,
@@ -148,7 +148,8 @@ async function requireSameSettings(
 ): Promise<void> {
   const { memo } = await client.workflow.getHandle(sessionId).describe()
   if (memo?.['settings'] === settings) return
-  const differing = row && differingSettings(changedSettings(null, start), settingsOf(row.header))
+  const has = row && settingsOf(row.header)
+  const differing = has && differingSettings(changedSettings(has, start), has).filter((name) => name in start)
   if (differing?.length === 0) return
   throw new SessionError(
     'SessionConflict',

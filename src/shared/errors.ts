@@ -11,7 +11,7 @@ export const ERROR_NAMES = [
   'SessionNotFound',
   /** A prompt or request to a session that was closed. */
   'SessionClosed',
-  /** `start` of a running session id with another header. */
+  /** `start` of a running session with settings that differ from what it has. */
   'SessionConflict',
   /** The session belongs to another workflow that is still open. */
   'SessionOwned',

@@ -99,14 +99,17 @@ describe('start', { concurrency: true }, () => {
     await failsAs('InvalidInput', start({ system }), /300\d{4} bytes/, /allowed are 1048576/)
   })
 
-  test('second start of an id: the same settings give the same session, others are a conflict', async () => {
+  test('second start of an id: what it has, or a part of that, gives the same session, something else is a conflict', async () => {
     const id = newId()
     const options = { ...MODEL, system: 'You help.' }
     const first = await real.sessions.start(id, options)
-    const again = await real.sessions.start(id, options)
-    assert.equal((await again.workflow.describe()).runId, (await first.workflow.describe()).runId)
+    for (const given of [options, MODEL]) {
+      const again = await real.sessions.start(id, given)
+      assert.equal((await again.workflow.describe()).runId, (await first.workflow.describe()).runId)
+    }
+    const other = { ...MODEL, system: 'You do not.' }
     await leavesNothing(first, () =>
-      failsAs('SessionConflict', real.sessions.start(id, MODEL), new RegExp(id), /use another id, or get/),
+      failsAs('SessionConflict', real.sessions.start(id, other), /\(system\)/, new RegExp(id), /or get/),
     )
     await goesOn(first)
   })

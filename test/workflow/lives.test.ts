@@ -18,7 +18,7 @@ const model = scriptedModel(
 
 let real: RealSessions
 before(async () => {
-  real = await openRealSessions({ scripted: model }, fileTools('.'))
+  real = await openRealSessions({ scripted: model, other: model }, fileTools('.'))
 })
 after(() => real.close())
 
@@ -43,7 +43,7 @@ describe('lives of a session', () => {
     assert.deepEqual(said, ['one', 'three'])
   })
 
-  test('closed and started again, what is not given stays as it was, and what is given replaces it', async () => {
+  test('closed and started again, what is not given stays as it was, and what is given replaces it; sampling stays with its provider', async () => {
     const policy = { thresholdTokens: 50_000 }
     const all = { ...START, system: 'Be nice.', tools: ['read_file'], policy, sampling: { temperature: 0.5 } }
     const session = await real.start(all)
@@ -55,12 +55,17 @@ describe('lives of a session', () => {
       return (await session.stored())?.header
     }
     assert.equal(first?.system, 'Be nice.')
+    await real.sessions.start(session.id, START) // What is left out is no conflict while it runs,
     assert.deepEqual(await again({}), first)
     await real.sessions.start(session.id, START) // As it was asked for in this life,
     await real.sessions.start(session.id, all) // and as it is.
     await assert.rejects(
       real.sessions.start(session.id, { ...all, system: 'Be brief.' }),
       (error) => isSessionError(error, 'SessionConflict') && /other settings \(system\)/.test(error.message),
+    )
+    await assert.rejects(
+      real.sessions.start(session.id, { model: 'other/scripted' }), // It would drop the sampling, which nobody has named.
+      (error) => isSessionError(error, 'SessionConflict') && /other settings \(model\)/.test(error.message),
     )
     const brief = await again({ system: 'Be brief.', tools: [] })
     assert.deepEqual(brief, {
@@ -73,7 +78,13 @@ describe('lives of a session', () => {
     await session.configure({ system: 'Be quick.' })
     assert.notEqual((await again({ policy: {} }))?.policy.pressureTokens, first?.policy.pressureTokens)
     assert.equal((await session.stored())?.header.system, 'Be quick.')
-    assert.equal((await session.stored())?.life, 4)
+    assert.deepEqual((await session.stored())?.header.sampling, all.sampling)
+    const elsewhere = await again({ model: 'other/scripted' })
+    assert.deepEqual(
+      [elsewhere?.provider, elsewhere?.system, elsewhere?.sampling],
+      ['other', 'Be quick.', {}],
+    )
+    assert.equal((await session.stored())?.life, 5)
   })
 
   test('started while it closes, it goes on in the run after that', async () => {

@@ -17,7 +17,7 @@ function defineStart(program: Command): void {
     .command('start')
     .argument('<session>', 'its id: 1 to 64 characters of A-Z a-z 0-9 . _ -')
     .description(
-      'start a session; one that was closed goes on, with what it had where nothing else is given; one that runs with the same settings is left as it is',
+      'start a session; one that was closed goes on, with what it had where nothing else is given; one that runs with what is given is left as it is',
     )
     .option('--model <provider/model>', MODEL_HELP)
     .option('--system <text>', 'system prompt')

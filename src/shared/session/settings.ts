@@ -20,14 +20,17 @@ export function settingsOf({ provider, model, system, tools, sampling, asked }: 
   }
 }
 
-/** What is given takes the place of what was; a policy of the whole one. Of a new session, what is not given is empty. */
+const providerOf = (model: string | null | undefined) => model?.split('/', 1)[0]
+
+/** What is given takes the place of what was; a policy of the whole one. Of a new session, what is not given is empty; so is the sampling of another provider's model. */
 export function changedSettings(was: Settings | null, given: Given): Settings {
   const { model, system, tools, sampling, policy = was?.policy, preset = was?.preset } = given
+  const isOfProvider = model === undefined || providerOf(model) === providerOf(was?.model)
   return {
     model: model === undefined ? (was?.model ?? null) : model,
     system: system ?? was?.system ?? '',
     tools: tools ?? was?.tools ?? [],
-    sampling: sampling ?? was?.sampling ?? {},
+    sampling: sampling ?? (isOfProvider ? was?.sampling : undefined) ?? {},
     ...(policy === undefined ? {} : { policy }),
     ...(preset === undefined ? {} : { preset }),
   }
