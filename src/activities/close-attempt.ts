@@ -2,10 +2,10 @@ import type { z } from 'zod'
 import type { closeAttemptInputSchema } from '../shared/activity-protocol.ts'
 import { meterAfterPass } from '../shared/compaction/after-pass.ts'
 import type { MeterState } from '../shared/compaction/meter.ts'
+import { paidFor } from '../shared/compaction-record.ts'
 import type { AttemptRow } from '../shared/ports/store.ts'
 import type { CompactionOutcome } from '../shared/protocol.ts'
 import type { AttemptError } from '../shared/session/events.ts'
-import { totalOf } from '../shared/usage/ledger.ts'
 import type { ActivityDeps } from './deps.ts'
 import { tellFailed } from './hooks/tell-failed.ts'
 import {
@@ -96,10 +96,4 @@ async function measureFailure(
   if (error.code === 'cancelled') return { outcome, meter }
   const surfaceTokens = snapshot.nodes.reduce((sum, node) => sum + node.tokens, 0)
   return { outcome, meter: meterAfterPass(meter, { cause, header, outcome, replies, surfaceTokens, nowMs }) }
-}
-
-/** Every call that the store knows of the attempt, whoever made it. */
-function paidFor({ usage }: AttemptRow): CompactionOutcome['paid'] {
-  const { requests, unknownRequests: _, ...tokens } = totalOf(usage)
-  return { calls: requests, reused: 0, usage: tokens }
 }

@@ -1,5 +1,6 @@
 import type { AttemptRow } from './ports/store.ts'
-import type { CompactionOutcome, CompactionRecord } from './protocol.ts'
+import type { CompactionOutcome, CompactionRecord, Paid } from './protocol.ts'
+import { totalOf } from './usage/ledger.ts'
 
 /** A record repeats only the beginning of what a person or a failure said: it is carried by continue-as-new. */
 export const RECORD_TEXT_CHARS = 160
@@ -41,7 +42,19 @@ export function recordedEnd({
   }
 }
 
-/** The record of an attempt that the store keeps. */
+/** Every call that the store knows of the attempt, whoever made it. */
+export function paidFor({ usage }: Pick<AttemptRow, 'usage'>): Paid {
+  const { requests, unknownRequests: _, ...tokens } = totalOf(usage)
+  return { calls: requests, reused: 0, usage: tokens }
+}
+
+/** The outcome of an attempt; one that failed also paid for what was recorded after its end. */
+export function outcomeOfAttempt(row: Pick<AttemptRow, 'outcome' | 'usage'>): CompactionOutcome | null {
+  const { outcome } = row
+  return outcome?.outcome === 'failed' ? { ...outcome, paid: paidFor(row) } : outcome
+}
+
+/** The record of an attempt that the store keeps. Its paid calls are those of the ledger: a cancelled one may be recorded after its end. */
 export function recordOfAttempt(row: AttemptRow): CompactionRecord {
   const { compactionId, cause, turn, focus, startSeq, startedAt, endedAt, outcome } = row
   return {
@@ -52,6 +65,6 @@ export function recordOfAttempt(row: AttemptRow): CompactionRecord {
     startedAt,
     ...(outcome === null
       ? { outcome: 'running', ...(startSeq === null ? {} : { startSeq }) }
-      : { ...recordedEnd(outcome), endedAt: endedAt ?? startedAt }),
+      : { ...recordedEnd(outcome), paidCalls: paidFor(row).calls, endedAt: endedAt ?? startedAt }),
   }
 }

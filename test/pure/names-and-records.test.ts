@@ -1,6 +1,11 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { RECORD_TEXT_CHARS, recordedEnd, recordOfAttempt } from '../../src/shared/compaction-record.ts'
+import {
+  outcomeOfAttempt,
+  RECORD_TEXT_CHARS,
+  recordedEnd,
+  recordOfAttempt,
+} from '../../src/shared/compaction-record.ts'
 import { parseDurationMs } from '../../src/shared/duration.ts'
 import {
   ERROR_NAMES,
@@ -13,6 +18,7 @@ import { KEY_PART_PATTERN, LIMITS, SESSION_ID_PATTERN } from '../../src/shared/l
 import { nearName } from '../../src/shared/near-name.ts'
 import type { AttemptRow } from '../../src/shared/ports/store.ts'
 import type { CompactionOutcome } from '../../src/shared/protocol.ts'
+import { NO_TOTAL, NO_USAGE, type UsageLedger } from '../../src/shared/usage/ledger.ts'
 
 describe('a duration', () => {
   for (const [value, ms] of [
@@ -114,6 +120,9 @@ describe('the record of a compaction', () => {
   const long = 'x'.repeat(RECORD_TEXT_CHARS + 40)
   const short = 'x'.repeat(RECORD_TEXT_CHARS)
   const usage = { inputTokens: 1, outputTokens: 1, cacheReadTokens: 0, cacheWriteTokens: 0 }
+  const ledgerOf = (requests: number): UsageLedger => [
+    { purpose: 'summary', provider: 'p', model: 'm', promptAbove: 0, ...NO_TOTAL, ...usage, requests },
+  ]
   const plain: CompactionOutcome = {
     v: 1,
     compactionId: 'c',
@@ -135,7 +144,7 @@ describe('the record of a compaction', () => {
     endSeq: 4,
     error: { code: 'summary', stage: 'summarize', message: long },
   }
-  const row: AttemptRow = {
+  const open: AttemptRow = {
     compactionId: 'c',
     cause: 'manual',
     turn: null,
@@ -181,8 +190,8 @@ describe('the record of a compaction', () => {
 
   test('of an attempt that runs says where it started', () => {
     const running = { compactionId: 'c', cause: 'manual', turn: null, startedAt: 5, outcome: 'running' }
-    assert.deepEqual(recordOfAttempt(row), running)
-    assert.deepEqual(recordOfAttempt({ ...row, turn: 3, focus: long, startSeq: 7 }), {
+    assert.deepEqual(recordOfAttempt(open), running)
+    assert.deepEqual(recordOfAttempt({ ...open, turn: 3, focus: long, startSeq: 7 }), {
       ...running,
       turn: 3,
       focus: short,
@@ -191,10 +200,24 @@ describe('the record of a compaction', () => {
   })
 
   test('of an attempt that ended has its outcome and its end, and the focus as a hook amended it', () => {
+    const row = { ...open, usage: ledgerOf(2) }
     const ended = { compactionId: 'c', cause: 'manual', turn: null, startedAt: 5, ...recordedEnd(plain) }
     assert.deepEqual(recordOfAttempt({ ...row, outcome: plain, endedAt: 8 }), { ...ended, endedAt: 8 })
     assert.deepEqual(recordOfAttempt({ ...row, outcome: plain }), { ...ended, endedAt: 5 })
     const amended = recordOfAttempt({ ...row, focus: 'asked', outcome: { ...plain, focus: 'amended' } })
     assert.equal(amended.focus, 'amended')
+  })
+
+  test('of a cancelled attempt counts the call that was recorded after its end', () => {
+    const failed: CompactionOutcome = {
+      ...plain,
+      outcome: 'failed',
+      paid: { calls: 0, reused: 0, usage: NO_USAGE },
+    }
+    const row = { ...open, usage: ledgerOf(1), outcome: failed, endedAt: 8 }
+    assert.equal(recordOfAttempt(row).paidCalls, 1)
+    assert.deepEqual(outcomeOfAttempt(row), { ...failed, paid: { calls: 1, reused: 0, usage } })
+    assert.deepEqual(outcomeOfAttempt({ ...row, outcome: plain }), plain)
+    assert.equal(outcomeOfAttempt(open), null)
   })
 })

@@ -1,3 +1,4 @@
+import { outcomeOfAttempt } from '../../shared/compaction-record.ts'
 import type { InboxRow } from '../../shared/ports/inbox.ts'
 import type { AttemptRow } from '../../shared/ports/store.ts'
 import type { CompactionOutcome } from '../../shared/protocol.ts'
@@ -70,7 +71,8 @@ export interface AccountInput {
 
 /** Pure. Cost: one fold of the log. */
 export function accountOf({ row, events, inbox, prices }: AccountInput): Account {
-  const { compactionId, plan, outcome } = row
+  const { compactionId, plan } = row
+  const outcome = outcomeOfAttempt(row)
   const ofKey = new Map(events.map((event) => [event.key, event]))
   const summary = ofKey.get(keys.compactSummary(compactionId))
   const checkpoint = ofKey.get(keys.compactCheckpoint(compactionId))
