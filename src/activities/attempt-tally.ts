@@ -25,15 +25,25 @@ export function currentAttempt(): Attempt {
   const context = Context.current()
   const known = ATTEMPTS.get(context)
   if (known !== undefined) return known
-  const before = tallySchema.safeParse(context.info.heartbeatDetails).data ?? { unsent: 0, unpaid: 0 }
+  const before = tallyBefore(context)
   const attempt: Attempt = { before, newest: 'none', hasRefused: false, hasLost: false }
   ATTEMPTS.set(context, attempt)
   return attempt
 }
 
+/**
+ * What the attempts before have said. Nothing: of them nothing is known, as when a worker of an older release made them, and they count as free. No more
+ * than there were: an activity that is reset begins again at 1 and keeps what was said.
+ */
+function tallyBefore({ info }: Context): Tally {
+  const most = info.attempt - 1
+  const { unsent, unpaid } = tallySchema.safeParse(info.heartbeatDetails).data ?? { unsent: 0, unpaid: most }
+  return { unsent: Math.min(unsent, most), unpaid: Math.min(unpaid, most) }
+}
+
 /** Says it to Temporal, which gives it to the next attempt, wherever that runs. Every beat must say it: the newest counts. */
 export function beat(context: Context, { unsent, unpaid }: Tally): void {
-  context.heartbeat(unpaid === 0 ? undefined : { unsent, unpaid })
+  context.heartbeat({ unsent, unpaid })
 }
 
 /** With an attempt that fails now. */

@@ -4,8 +4,10 @@ import type { SummaryModel } from '../shared/compaction/policy-schema.ts'
 import { SessionError } from '../shared/errors.ts'
 import type { StoredSummary } from '../shared/ports/store.ts'
 import { refusalSchema } from '../shared/session/events.ts'
+import { currentAttempt } from './attempt-tally.ts'
 import type { ActivityDeps } from './deps.ts'
 import { failedModels, recordFailedModel } from './failed-models.ts'
+import { isPaidUp } from './model-failed.ts'
 import { type SummaryFailure, summaryFailure } from './summary-failure.ts'
 
 export interface Attempted {
@@ -27,7 +29,7 @@ const PATIENCE_MS = 30_000
 
 /**
  * The first summary that one of the models gives. A model that has failed for good in this attempt of a compaction is not asked again, one whose failure may
- * pass only when every other has failed, too.
+ * pass only when every other has failed, too. When as many attempts were paid as may be, no other is asked.
  *
  * @throws the model's failure while another attempt may help; `ModelFailed`, with the shortest wait, when all failed and one of them may recover
  */
@@ -53,6 +55,8 @@ export async function firstSummary(
           ? failure
           : await recordFailedModel(deps, input, { ...model, place }, failure),
       )
+      // Nobody would be asked any more.
+      if (isPaidUp(currentAttempt())) break
     }
   }
   return allFailed(places.flatMap((place) => failed.get(place) ?? []))
@@ -63,7 +67,7 @@ const isWorthWaitingFor = ({ retryAfterMs = 0 }: SummaryFailure): boolean =>
 
 function allFailed(failures: readonly SummaryFailure[]): Attempted {
   const message = failures.map((failure) => failure.message).join(' ')
-  const recovering = failures.filter(({ mayRecover }) => mayRecover)
+  const recovering = isPaidUp(currentAttempt()) ? [] : failures.filter(({ mayRecover }) => mayRecover)
   const waits = recovering.map(({ retryAfterMs = 0 }) => retryAfterMs)
   if (recovering.length > 0)
     throw new SessionError('ModelFailed', message, {

@@ -48,10 +48,14 @@ function waitAfterPaid(
   return { retryAfterMs: Math.max(retryAfterMs, apartMs) }
 }
 
+/** Whether no further call may be sent in this attempt or a later one. */
+export const isPaidUp = (attempt: Attempt): boolean =>
+  paidAttempts({ ...attempt, newest: 'held' }) >= MOST_PAID
+
 /** @throws SessionError `ModelFailed`, final: a call that kills its worker each time is not paid for ever */
 export function assertMayBePaid(attempt: Attempt): void {
+  if (!isPaidUp(attempt)) return
   const paid = paidAttempts(attempt)
-  if (paid < MOST_PAID) return
   throw modelFailed({
     kind: 'unknown',
     retryable: false,

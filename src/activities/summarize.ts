@@ -84,8 +84,9 @@ function asked(
   if (own !== undefined) return { models: [], ask: () => own.summarize(work, context), signal }
   const models = summaryModels(policy)
   const ask = (place: number) => {
-    const model = place === 0 ? undefined : models[place]
-    const request = (model === undefined ? null : summaryInput({ ...parts, model })) ?? work
+    const model = models[place]
+    const request = place === 0 || model === undefined ? work : summaryInput({ ...parts, model })
+    if (request === null) throw new Error('A plan that the first model was given has nothing for another.')
     return modelSummarizer(deps.models).summarize(request, { signal, paid: callsOfModel(paid, place) })
   }
   return { models, ask, signal }

@@ -8,25 +8,38 @@ const PASSED_DEADLINE: ReadonlySet<unknown> = new Set([4, 1])
 /**
  * Asks the session's workflow for what only a worker can answer.
  *
+ * @param ask is given what ends with the time or the signal: the reason is what this throws then
  * @throws SessionError `WorkerUnavailable`; the signal's own reason; else what `ask` throws
  */
 export async function askWorker<T>(
-  { client, sessionId, workerTimeoutMs }: SessionOptions,
-  ask: () => Promise<T>,
+  options: SessionOptions,
+  ask: (until: AbortSignal) => Promise<T>,
   signal?: AbortSignal,
 ): Promise<T> {
-  const asked = signal === undefined ? ask : () => client.withAbortSignal(signal, ask)
+  signal?.throwIfAborted()
+  const { client, workerTimeoutMs } = options
+  const waiting = new AbortController()
+  const timer = setTimeout(() => waiting.abort(unavailable(options)), workerTimeoutMs)
+  const abort = () => waiting.abort(signal?.reason)
+  signal?.addEventListener('abort', abort)
+  const timely = () => ask(waiting.signal)
+  const asked = signal === undefined ? timely : () => client.withAbortSignal(signal, timely)
   try {
     return await client.withDeadline(Date.now() + workerTimeoutMs, asked)
   } catch (error) {
     signal?.throwIfAborted()
-    if (!PASSED_DEADLINE.has(grpcCode(error))) throw error
-    throw new SessionError(
-      'WorkerUnavailable',
-      `No worker answered for session ${sessionId} within ${workerTimeoutMs / 1000} s: start one on its task queue. What was asked for may still be done when one comes.`,
-    )
+    throw PASSED_DEADLINE.has(grpcCode(error)) ? unavailable(options) : error
+  } finally {
+    clearTimeout(timer)
+    signal?.removeEventListener('abort', abort)
   }
 }
+
+const unavailable = ({ sessionId, workerTimeoutMs }: SessionOptions): SessionError =>
+  new SessionError(
+    'WorkerUnavailable',
+    `No worker answered for session ${sessionId} within ${workerTimeoutMs / 1000} s: start one on its task queue. What was asked for may still be done when one comes.`,
+  )
 
 /** A query of the session. @throws SessionError `SessionNotFound`, `WorkerUnavailable` */
 export async function querySession<T>(options: SessionOptions, query: () => Promise<T>): Promise<T> {

@@ -22,7 +22,7 @@ const NOTHING: CancelReceipt = {
  */
 export async function cancel(options: SessionOptions, name: string, message: object): Promise<CancelReceipt> {
   try {
-    return await askWorker(options, () => ask(options, name, message))
+    return await askWorker(options, (until) => ask(options, name, message, until))
   } catch (error) {
     if (error instanceof WorkflowNotFoundError || isSessionError(error, 'WorkerUnavailable'))
       await signalRunning(options, name, message)
@@ -31,10 +31,14 @@ export async function cancel(options: SessionOptions, name: string, message: obj
   }
 }
 
-async function ask(options: SessionOptions, name: string, message: object): Promise<CancelReceipt> {
+async function ask(
+  options: SessionOptions,
+  name: string,
+  message: object,
+  until: AbortSignal,
+): Promise<CancelReceipt> {
   const updateId = randomUUID()
   const handle = options.client.workflow.getHandle(options.sessionId)
-  return untilTaken(options, () =>
-    handle.executeUpdate<CancelReceipt, [object]>(name, { args: [message], updateId }),
-  )
+  const send = () => handle.executeUpdate<CancelReceipt, [object]>(name, { args: [message], updateId })
+  return untilTaken(options, send, until)
 }

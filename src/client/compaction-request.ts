@@ -30,5 +30,5 @@ export async function requestCompaction(
     const row = await store.putInbox({ sessionId, requestId, kind: 'compaction', body })
     if (row.state === 'done' || row.state === 'refused') return { requestId, status: 'known', stored: true }
   }
-  return askWorker(options, () => submitUpdate(options, submitCompactionUpdate, request), signal)
+  return askWorker(options, (until) => submitUpdate(options, submitCompactionUpdate, request, until), signal)
 }

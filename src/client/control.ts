@@ -94,7 +94,7 @@ async function tell(
   if (kind === 'pin') return sendSignal(options, SIGNALS.pin, { requestId })
   if (kind === 'unpin') return sendSignal(options, SIGNALS.unpin, { requestId })
   const update = kind === 'undo' ? undoCompactionUpdate : configureUpdate
-  await askWorker(options, () => submitUpdate(options, update, { requestId }), signal)
+  await askWorker(options, (until) => submitUpdate(options, update, { requestId }, until), signal)
 }
 
 const isServed = ({ state }: Pick<InboxRow, 'state'>): boolean => state === 'done' || state === 'refused'

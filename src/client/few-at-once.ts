@@ -7,14 +7,25 @@ interface Place {
 }
 const places = new WeakMap<object, Map<string, Place>>()
 
-/** Runs what is sent to a session by one client, in the order in which it came, so many at once. */
-export async function fewAtOnce<T>(client: object, sessionId: string, run: () => Promise<T>): Promise<T> {
+/**
+ * Runs what is sent to a session by one client, in the order in which it came, so many at once.
+ *
+ * @param until ends the wait for a place; what runs is not told of it
+ * @throws its reason; what `run` throws
+ */
+export async function fewAtOnce<T>(
+  client: object,
+  sessionId: string,
+  run: () => Promise<T>,
+  until: AbortSignal,
+): Promise<T> {
+  until.throwIfAborted()
   const ofClient = places.get(client) ?? new Map<string, Place>()
   places.set(client, ofClient)
   const place = ofClient.get(sessionId) ?? { running: 0, waiting: [] }
   ofClient.set(sessionId, place)
   if (place.running < MOST_UPDATES) place.running++
-  else await new Promise<void>((resolve) => place.waiting.push(resolve))
+  else await turnOf(place, until)
   try {
     return await run()
   } finally {
@@ -22,4 +33,19 @@ export async function fewAtOnce<T>(client: object, sessionId: string, run: () =>
     if (next !== undefined) next()
     else if (--place.running === 0) ofClient.delete(sessionId)
   }
+}
+
+function turnOf({ waiting }: Place, until: AbortSignal): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const enter = () => {
+      until.removeEventListener('abort', leave)
+      resolve()
+    }
+    const leave = () => {
+      waiting.splice(waiting.indexOf(enter), 1)
+      reject(until.reason)
+    }
+    until.addEventListener('abort', leave, { once: true })
+    waiting.push(enter)
+  })
 }

@@ -17,29 +17,32 @@ type Identified = { readonly requestId: string }
 /**
  * Sends an update to the running session, or to a new life of one that completed by idleness.
  *
- * @throws SessionError by its name when the session refuses it, `SessionNotFound`
+ * @throws SessionError by its name when the session refuses it, `SessionNotFound`; the reason of `until`
  */
 export async function submitUpdate(
   options: SessionOptions,
   update: { readonly name: string },
   message: Identified,
+  until: AbortSignal,
 ): Promise<Receipt> {
-  return untilTaken(options, () => send(options, update, message))
+  return untilTaken(options, () => send(options, update, message), until)
 }
 
 /**
  * Sends an update, a few of a session at once, and again, under its own id, while workflow tasks pass it over.
  *
- * @throws SessionError by its name when the session refuses it
+ * @param until ends the wait for a place
+ * @throws SessionError by its name when the session refuses it; the reason of `until`
  */
 export async function untilTaken<T>(
   { client, sessionId, workerTimeoutMs }: SessionOptions,
   send: () => Promise<T>,
+  until: AbortSignal,
 ): Promise<T> {
   let passedOver: unknown
   const taken = await poll(workerTimeoutMs, async () => {
     try {
-      return { receipt: await fewAtOnce(client, sessionId, send) }
+      return { receipt: await fewAtOnce(client, sessionId, send, until) }
     } catch (error) {
       if (!isPassedOver(error)) throw error instanceof WorkflowUpdateFailedError ? refusal(error) : error
       passedOver = error

@@ -8,6 +8,7 @@ import { ofType } from '../support/of-type.ts'
 import { BODIES, PASSING, type ProviderFault, SILENCES } from '../support/provider-faults/faults.ts'
 import { troubledModel } from '../support/provider-faults/observe.ts'
 import { anthropicWire, type Wire } from '../support/provider-faults/wires.ts'
+import { openWriters, summarize } from '../support/summary-writers.ts'
 
 // The budget of a call: of its attempts at most five may have been paid, also when workers die under it. Real HTTP for each fault.
 
@@ -29,7 +30,11 @@ interface Played {
 }
 
 /** A turn's call whose worker dies in the attempts that `dies` names, while the others meet the fault, until Temporal would give up. */
-async function play(fault: ProviderFault, dies: (attempt: number) => boolean): Promise<Played> {
+async function play(
+  fault: ProviderFault,
+  dies: (attempt: number) => boolean,
+  beats: { details?: unknown } = {},
+): Promise<Played> {
   const { model, trouble } = troubledModel(wire, fault)
   let sent = () => {}
   let isDying = false
@@ -43,7 +48,6 @@ async function play(fault: ProviderFault, dies: (attempt: number) => boolean): P
   const stage = await openStage({ model: mortal })
   await stage.run(RUN_1, 'sessionStartTurn', { requestId: 'p1', message: 'Go.' })
   trouble.start('turn', Number.POSITIVE_INFINITY)
-  const beats = {}
   const dead: (() => void)[] = []
   let [attempts, killed, message] = [0, 0, '']
   while (message === '' && attempts < MOST_ATTEMPTS) {
@@ -96,6 +100,26 @@ test('a call under which each worker dies is sent five times, and ends the turn 
   assert.match(message, /^Not sent again: 5 attempts of this call may have been paid/)
 })
 
+test('an activity that is reset, and keeps what was said of attempts before, has five again and no more', async () => {
+  const [fault] = PASSING as [ProviderFault]
+  const kept = { details: { unsent: 20, unpaid: 20 } }
+  const { attempts, killed } = await play(fault, () => true, kept)
+  assert.deepEqual([attempts, killed], [MOST_PAID + 1, MOST_PAID])
+})
+
+test('attempts of which nothing was said, as by workers of an older release, are not taken for paid', async () => {
+  const [fault] = PASSING as [ProviderFault]
+  const { model, trouble } = troubledModel(wire, fault)
+  const stage = await openStage({ model })
+  await stage.run(RUN_1, 'sessionStartTurn', { requestId: 'p1', message: 'Go.' })
+  trouble.start('turn', Number.POSITIVE_INFINITY)
+  const call = stage.run(RUN_1, 'sessionCallModel', { turn: 1, step: 1 }, 7, 0, {})
+  const failure = await call.catch((error: unknown) => error)
+  assert.ok(failure instanceof ApplicationFailure)
+  assert.deepEqual([failure.nonRetryable, /Not sent again/.test(failure.message)], [false, false])
+  await stage.store.close()
+})
+
 test('attempts that were refused are no part of it: after twenty of them a call may still break off four times', async () => {
   const cut = BODIES.find(({ what }) => what.includes('ends in the middle')) as ProviderFault
   const beats = { details: { unsent: 20, unpaid: 20 } }
@@ -117,4 +141,17 @@ test('attempts that were refused are no part of it: after twenty of them a call 
     assert.equal(failure.nonRetryable === true, isFinal, `attempt ${attempt}`)
   }
   await stage.store.close()
+})
+
+test('a summary: when five attempts may have been paid nobody is asked any more, and nobody else is said to have failed', async () => {
+  const stage = await openWriters({ answer: {} })
+  const result = await summarize(stage, 6, 0, { details: { unsent: 0, unpaid: 0 } })
+  assert.ok(result.kind === 'failed')
+  assert.match(result.error.message, /Not sent again: 5 attempts of this call may have been paid/)
+  assert.equal(stage.asked.length, 0)
+  const notices = ofType(await readLog(stage.store, SESSION), 'session/notice')
+  assert.deepEqual(
+    notices.flatMap(({ data }) => data.failed?.provider ?? []),
+    ['a'],
+  )
 })
