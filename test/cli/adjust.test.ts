@@ -72,7 +72,7 @@ describe('what a person changes of a session', () => {
     const said = await ok('preview', 'long')
     assert.match(
       said,
-      /^span +#\d+ to #\d+: \d+ messages, [\d,]+ tokens counted\nkept +\d+ messages .*\ncontext +about [\d,]+ → [\d,]+ tokens, .*\nprice +1 call of scripted\/echo, about .* do not know it; .*\nlost +.*\nNothing was written\.\n$/,
+      /^span +#\d+ to #\d+: \d+ messages?, [\d,]+ tokens counted\nkept +\d+ messages? stays? .*\ncontext +about [\d,]+ → [\d,]+ tokens, .*\nprice +1 call of scripted\/echo, about .* do not know it; .*\nlost +.*\nNothing was written\.\n$/,
     )
     const prices = join(home, 'prices.json')
     const price = { input: 1, output: 5, cacheRead: 0.1, cacheWrite: 1 }
