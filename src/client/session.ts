@@ -237,7 +237,7 @@ export class Session {
 
   /**
    * Stops the running turn, or the named one, with the automatic compaction that it runs; the log stays valid, and keeps what the model had said. The receipt says what was
-   * stopped and what goes on: `nothing` is no error.
+   * stopped and what goes on: `nothing` is no error. A waiting prompt that `requestId` names is taken back; with `waitingOnly` the turn that it has begun goes on.
    *
    * @throws SessionError `InvalidInput`, `SessionNotFound`; `WorkerUnavailable`: the cancel waits for a worker
    */

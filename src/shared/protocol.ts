@@ -97,11 +97,17 @@ export const promptMessageSchema = z.strictObject({
 })
 export type PromptMessage = z.infer<typeof promptMessageSchema>
 
-export const cancelTurnSchema = z.strictObject({
-  turn: z.int().positive().optional(),
-  requestId: requestIdSchema.optional(),
-  reason: z.string().max(1000).optional(),
-})
+export const cancelTurnSchema = z
+  .strictObject({
+    turn: z.int().positive().optional(),
+    requestId: requestIdSchema.optional(),
+    /** The prompt of this `requestId` is taken back while it waits; the turn that it has begun goes on. */
+    waitingOnly: z.literal(true).optional(),
+    reason: z.string().max(1000).optional(),
+  })
+  .refine(({ waitingOnly, requestId }) => waitingOnly === undefined || requestId !== undefined, {
+    error: 'waitingOnly needs the requestId of the prompt that waits',
+  })
 export type CancelTurn = z.infer<typeof cancelTurnSchema>
 
 export const cancelCompactionSchema = z.strictObject({

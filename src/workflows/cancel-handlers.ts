@@ -46,9 +46,12 @@ const valid =
     if (problem !== undefined) throw ApplicationFailure.nonRetryable(problem, 'InvalidInput')
   }
 
-function cancelTurn(session: SessionState, { turn, requestId, reason }: CancelTurn): CancelReceipt {
+function cancelTurn(
+  session: SessionState,
+  { turn, requestId, waitingOnly, reason }: CancelTurn,
+): CancelReceipt {
   const running = session.turn
-  if (requestId !== undefined && running?.requestId !== requestId) {
+  if (requestId !== undefined && (waitingOnly || running?.requestId !== requestId)) {
     const dropped = session.prompts.drop(requestId)
     if (dropped === 'stored') {
       session.settlements.push({ requestId, state: 'refused', error: cancelledNote(reason) })

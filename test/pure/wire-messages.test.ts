@@ -142,6 +142,12 @@ describe('what messages hold together', () => {
     assert.ok(fits({ kind: 'configure', model: null }) && fits({ kind: 'configure', tools: [] }))
     assert.ok(!fits({ kind: 'configure' }) && !fits({ kind: 'configure', system: undefined }))
   })
+
+  test('a prompt that is taken back while it waits is named', () => {
+    const fits = (message: unknown) => wire.cancelTurnSchema.safeParse(message).success
+    assert.ok(fits({ requestId: 'r', waitingOnly: true }))
+    assert.ok(!fits({ waitingOnly: true }) && !fits({ requestId: 'r', waitingOnly: false }))
+  })
 })
 
 describe('limits of the wire', () => {

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import {
   cancelTurnSignal,
+  cancelTurnUpdate,
   compactionHistoryQuery,
   promptSignal,
   requestCompactionSignal,
@@ -175,7 +176,15 @@ describe('cancelTurn', { concurrency: true }, () => {
     await startPrompt(started, 'c')
     await started.handle.signal(cancelTurnSignal, { turn: 7 })
     await started.handle.signal(cancelTurnSignal, { requestId: 'nowhere' })
-    await started.handle.signal(cancelTurnSignal, { requestId: 'b', reason: 'asked twice' })
+    const { stopped, goesOn } = await started.handle.executeUpdate(cancelTurnUpdate, {
+      args: [{ requestId: 'a', waitingOnly: true }],
+    })
+    assert.deepEqual([stopped, goesOn.turn], ['nothing', 1])
+    await started.handle.signal(cancelTurnSignal, {
+      requestId: 'b',
+      waitingOnly: true,
+      reason: 'asked twice',
+    })
     assert.equal((await started.handle.query(sessionStateQuery)).waitingPrompts, 1)
     gate.open()
     await started.session.whenEnded(2)

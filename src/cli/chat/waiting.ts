@@ -28,11 +28,8 @@ export async function takeBack(session: Session, requestId: string, reason: stri
   return stopped !== 'nothing'
 }
 
-/** No session has so many. */
-const NO_TURN = Number.MAX_SAFE_INTEGER
-
-/** False when it waits no more. One that has just begun goes on: only a turn of another number would be stopped. */
+/** False when it waits no more: one that has just begun goes on. */
 export async function takeBackWaiting(session: Session, requestId: string, reason: string): Promise<boolean> {
-  const { stopped } = await session.cancelTurn({ requestId, turn: NO_TURN, reason })
+  const { stopped } = await session.cancelTurn({ requestId, waitingOnly: true, reason })
   return stopped === 'prompt'
 }
